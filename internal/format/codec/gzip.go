@@ -1,0 +1,176 @@
+package codec
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"hash/crc32"
+	"io"
+	"sync"
+
+	"github.com/klauspost/compress/flate"
+	"github.com/klauspost/compress/gzip"
+)
+
+// Kafka reads through java.util.zip.GZIPInputStream with a buffer of this size.
+// After a member it looks for another one only if the buffer holds more than
+// gzipMinNext bytes behind the deflated data, and takes whatever does not start
+// like a member as the end.
+const (
+	gzipBuffer  = 8 << 10
+	gzipMinNext = 26 // trailer and the shortest header
+)
+
+type flateReader interface {
+	io.Reader
+	flate.Resetter
+}
+
+var flateReaders = sync.Pool{New: func() any { return flate.NewReader(bytes.NewReader(nil)) }}
+
+func inflateGzip(dst, src []byte, limit int) ([]byte, error) {
+	start := len(dst)
+	pos, err := gzipHeader(src)
+	if err != nil {
+		return dst, corrupt(Gzip, "%w", err)
+	}
+	z := flateReaders.Get().(flateReader)
+	defer flateReaders.Put(z)
+	in := new(bytes.Reader)
+	dst = grow(dst, min(4*len(src), limit))
+	window := min(pos+gzipBuffer, len(src)) // end of what Java's buffer holds
+	for {
+		in.Reset(src[pos:])
+		if err := z.Reset(in, nil); err != nil {
+			return dst, corrupt(Gzip, "%w", err)
+		}
+		member := len(dst)
+		dst, err = readAll(dst, z, start+limit)
+		if errors.Is(err, ErrLimit) {
+			return dst, beyond(Gzip, limit)
+		}
+		if err != nil {
+			return dst, corrupt(Gzip, "byte %d: %w", len(src)-in.Len(), err)
+		}
+		pos = len(src) - in.Len()
+		for window < pos {
+			window = min(window+gzipBuffer, len(src))
+		}
+		if len(src)-pos < 8 {
+			return dst, corrupt(Gzip, "byte %d: trailer is cut off", pos)
+		}
+		stored := binary.LittleEndian.Uint32(src[pos:])
+		if computed := crc32.ChecksumIEEE(dst[member:]); stored != computed {
+			return dst, corrupt(Gzip, "byte %d: checksum mismatch: stored 0x%08x, computed 0x%08x", pos, stored, computed)
+		}
+		if size := binary.LittleEndian.Uint32(src[pos+4:]); size != uint32(len(dst)-member) {
+			return dst, corrupt(Gzip, "byte %d: stored size %d, inflated %d", pos+4, size, len(dst)-member)
+		}
+		if window-pos <= gzipMinNext {
+			return dst, nil
+		}
+		n, err := gzipHeader(src[pos+8:])
+		if err != nil {
+			return dst, nil
+		}
+		pos += 8 + n
+		if window <= pos {
+			window = min(pos+gzipBuffer, len(src))
+		}
+	}
+}
+
+// gzipHeader returns the length of the member header at the start of p.
+func gzipHeader(p []byte) (int, error) {
+	const (
+		hcrc, extra, name, comment = 1 << 1, 1 << 2, 1 << 3, 1 << 4
+	)
+	cut := errors.New("header is cut off")
+	switch {
+	case len(p) < 2:
+		return 0, cut
+	case p[0] != 0x1f || p[1] != 0x8b:
+		return 0, errors.New("not in gzip format")
+	case len(p) < 3:
+		return 0, cut
+	case p[2] != 8:
+		return 0, errors.New("unsupported compression method")
+	case len(p) < 10:
+		return 0, cut
+	}
+	flags, n := p[3], 10
+	if flags&extra != 0 {
+		if len(p) < n+2 {
+			return 0, cut
+		}
+		n += 2 + int(binary.LittleEndian.Uint16(p[n:]))
+	}
+	for _, field := range []byte{name, comment} {
+		if flags&field == 0 {
+			continue
+		}
+		if n > len(p) {
+			return 0, cut
+		}
+		end := bytes.IndexByte(p[n:], 0)
+		if end < 0 {
+			return 0, cut
+		}
+		n += end + 1
+	}
+	if flags&hcrc != 0 {
+		if len(p) < n+2 {
+			return 0, cut
+		}
+		if binary.LittleEndian.Uint16(p[n:]) != uint16(crc32.ChecksumIEEE(p[:n])) {
+			return 0, errors.New("header checksum mismatch")
+		}
+		n += 2
+	}
+	if n > len(p) {
+		return 0, cut
+	}
+	return n, nil
+}
+
+// readAll appends what r yields to dst, which may grow to max bytes.
+func readAll(dst []byte, r io.Reader, max int) ([]byte, error) {
+	for {
+		if len(dst) == cap(dst) {
+			dst = append(dst, 0)[:len(dst)]
+		}
+		n, err := r.Read(dst[len(dst):min(cap(dst), max+1)])
+		dst = dst[:len(dst)+n]
+		switch {
+		case len(dst) > max:
+			return dst, ErrLimit
+		case errors.Is(err, io.EOF):
+			return dst, nil
+		case err != nil:
+			return dst, err
+		}
+	}
+}
+
+var gzipWriters = sync.Pool{New: func() any { return gzip.NewWriter(nil) }}
+
+func deflateGzip(dst, src []byte) ([]byte, error) {
+	w := gzipWriters.Get().(*gzip.Writer)
+	defer gzipWriters.Put(w)
+	out := sliceWriter{dst}
+	w.Reset(&out)
+	if _, err := w.Write(src); err != nil {
+		return dst, err
+	}
+	if err := w.Close(); err != nil {
+		return dst, err
+	}
+	return out.p, nil
+}
+
+type sliceWriter struct{ p []byte }
+
+func (w *sliceWriter) Write(p []byte) (int, error) {
+	w.p = append(w.p, p...)
+	return len(p), nil
+}
