@@ -1,0 +1,104 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+)
+
+// Args makes what check refuses wrong usage: exit code 2. It names the command
+// in the message.
+func Args(check cobra.PositionalArgs) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		if err := check(cmd, args); err != nil {
+			return Usagef("%s: %w (see '%s --help')", cmd.CommandPath(), err, cmd.CommandPath())
+		}
+		return nil
+	}
+}
+
+// Group makes parent one that only holds subcommands: alone it prints its
+// help, and a subcommand that it does not have is wrong usage with a
+// suggestion. A bare cobra parent would answer both with help and exit code 0.
+func Group(parent *cobra.Command, children ...*cobra.Command) *cobra.Command {
+	parent.Args = func(cmd *cobra.Command, args []string) error {
+		if len(args) == 0 {
+			return nil
+		}
+		return Usagef("%s", unknown(cmd, args[0]))
+	}
+	parent.RunE = func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
+	parent.ValidArgsFunction = cobra.NoFileCompletions
+	parent.SuggestionsMinimumDistance = 2
+	parent.AddCommand(children...)
+	return parent
+}
+
+// unknown is the message for a subcommand that parent does not have.
+func unknown(parent *cobra.Command, name string) string {
+	text := fmt.Sprintf("unknown command %q for %q", name, parent.CommandPath())
+	if near := parent.SuggestionsFor(name); len(near) > 0 {
+		return text + ": did you mean " + strings.Join(near, " or ") + "?"
+	}
+	return text + fmt.Sprintf(" (see '%s --help')", parent.CommandPath())
+}
+
+// FlagError makes what pflag refuses wrong usage, with the nearest flag that
+// there is. It is for cobra's SetFlagErrorFunc.
+func FlagError(cmd *cobra.Command, err error) error {
+	if missing, ok := errors.AsType[*pflag.NotExistError](err); ok {
+		var names []string
+		add := func(f *pflag.Flag) {
+			if !f.Hidden {
+				names = append(names, f.Name)
+			}
+		}
+		cmd.Flags().VisitAll(add)
+		cmd.InheritedFlags().VisitAll(add)
+		if near := Nearest(missing.GetSpecifiedName(), names); near != "" {
+			return Usagef("%s: %w: did you mean --%s?", cmd.CommandPath(), err, near)
+		}
+	}
+	return Usagef("%s: %w (see '%s --help')", cmd.CommandPath(), err, cmd.CommandPath())
+}
+
+// Nearest returns the candidate that word is probably a misspelling of, "" if
+// there is none: at most 2 letters differ, fewer in short words.
+func Nearest(word string, candidates []string) string {
+	best, least := "", min(2, len(word)/2)+1
+	for _, c := range slices.Sorted(slices.Values(candidates)) {
+		if d := distance(word, c); d < least {
+			best, least = c, d
+		}
+	}
+	return best
+}
+
+// distance is how many bytes must be added, dropped or replaced to turn a into
+// b, where two neighbours in the wrong order count as one.
+func distance(a, b string) int {
+	var before, last []int
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := range len(a) {
+		before, last, row = last, row, make([]int, len(b)+1)
+		row[0] = i + 1
+		for j := range len(b) {
+			cost := 1
+			if a[i] == b[j] {
+				cost = 0
+			}
+			row[j+1] = min(last[j+1]+1, row[j]+1, last[j]+cost)
+			if i > 0 && j > 0 && a[i] == b[j-1] && a[i-1] == b[j] {
+				row[j+1] = min(row[j+1], before[j-1]+1)
+			}
+		}
+	}
+	return row[len(b)]
+}

@@ -1,0 +1,129 @@
+package render
+
+import (
+	"strconv"
+	"strings"
+	"unicode/utf8"
+)
+
+const hexDigits = "0123456789abcdef"
+
+// appendJSON appends s as a JSON string. Besides what JSON demands it escapes
+// DEL and the C1 controls, which drive terminals too.
+func appendJSON(dst []byte, s string) []byte {
+	dst = append(dst, '"')
+	start := 0
+	for i := 0; i < len(s); {
+		c := s[i]
+		if c >= 0x20 && c < 0x7f && c != '"' && c != '\\' {
+			i++
+			continue
+		}
+		r, n := rune(c), 1
+		if c >= utf8.RuneSelf {
+			r, n = utf8.DecodeRuneInString(s[i:])
+			if r > 0x9f && (r != utf8.RuneError || n > 1) && r != '\u2028' && r != '\u2029' {
+				i += n
+				continue
+			}
+		}
+		dst = append(dst, s[start:i]...)
+		switch {
+		case r == utf8.RuneError:
+			dst = append(dst, "\uFFFD"...)
+		case r == '"', r == '\\':
+			dst = append(dst, '\\', c)
+		case r == '\n':
+			dst = append(dst, '\\', 'n')
+		case r == '\r':
+			dst = append(dst, '\\', 'r')
+		case r == '\t':
+			dst = append(dst, '\\', 't')
+		default:
+			dst = append(dst, '\\', 'u', hexDigits[r>>12&15], hexDigits[r>>8&15], hexDigits[r>>4&15], hexDigits[r&15])
+		}
+		i += n
+		start = i
+	}
+	dst = append(dst, s[start:]...)
+	return append(dst, '"')
+}
+
+// appendCSV appends s as a CSV field that is not null.
+func appendCSV(dst []byte, s string) []byte {
+	quote := s == "" || s[0] == ' ' || s[0] == '\t' || s[len(s)-1] == ' ' || s[len(s)-1] == '\t'
+	ascii := true
+	for i := range len(s) {
+		switch c := s[i]; {
+		case c == '"', c == ',', c == '\n', c == '\r':
+			quote = true
+		case c >= utf8.RuneSelf:
+			ascii = false
+		}
+	}
+	if !ascii {
+		s = validUTF8(s)
+	}
+	if !quote {
+		return append(dst, s...)
+	}
+	dst = append(dst, '"')
+	for {
+		i := strings.IndexByte(s, '"')
+		if i < 0 {
+			dst = append(dst, s...)
+			return append(dst, '"')
+		}
+		dst = append(dst, s[:i]...)
+		dst = append(dst, '"', '"')
+		s = s[i+1:]
+	}
+}
+
+// appendCell appends s as the text of a table cell, which is one line without
+// blanks at its ends. A backslash stays single if s is JSON, which has none
+// that could be mistaken for ours.
+func appendCell(dst []byte, s string, isJSON bool) []byte {
+	quote := !isJSON && (s == "" || s == "-" || s[0] == ' ' || s[0] == '"' || s[len(s)-1] == ' ')
+	if quote {
+		dst = append(dst, '"')
+	}
+	for i := 0; i < len(s); {
+		c := s[i]
+		if c >= 0x20 && c < 0x7f {
+			if c == '\\' && !isJSON || c == '"' && quote {
+				dst = append(dst, '\\')
+			}
+			dst = append(dst, c)
+			i++
+			continue
+		}
+		r, n := utf8.DecodeRuneInString(s[i:])
+		switch {
+		case n == 1: // a control character, or a byte that is not UTF-8
+			dst = append(dst, '\\', 'x', hexDigits[c>>4], hexDigits[c&15])
+		case strconv.IsPrint(r):
+			dst = append(dst, s[i:i+n]...)
+		case r > 0xffff:
+			dst = append(dst, '\\', 'U')
+			for shift := 28; shift >= 0; shift -= 4 {
+				dst = append(dst, hexDigits[r>>shift&15])
+			}
+		default:
+			dst = append(dst, '\\', 'u', hexDigits[r>>12&15], hexDigits[r>>8&15], hexDigits[r>>4&15], hexDigits[r&15])
+		}
+		i += n
+	}
+	if quote {
+		dst = append(dst, '"')
+	}
+	return dst
+}
+
+// validUTF8 returns s with U+FFFD for each byte that is not UTF-8, as in JSON.
+func validUTF8(s string) string {
+	if utf8.ValidString(s) {
+		return s
+	}
+	return string([]rune(s))
+}
