@@ -6,6 +6,7 @@ import (
 	_ "embed"
 	"encoding/hex"
 	"encoding/json"
+	"reflect"
 	"testing"
 )
 
@@ -68,4 +69,22 @@ func optionalHex(t testing.TB, s *string) []byte {
 		t.Fatalf("vectors.jsonl: %v", err)
 	}
 	return p
+}
+
+// EqualJSON compares two JSON texts as values: blanks, the order of keys and the
+// notation of strings do not matter, every digit of a number does.
+func EqualJSON(t testing.TB, got, want []byte) {
+	t.Helper()
+	parse := func(which string, text []byte) any {
+		var v any
+		d := json.NewDecoder(bytes.NewReader(text))
+		d.UseNumber()
+		if err := d.Decode(&v); err != nil {
+			t.Fatalf("%s is not JSON: %v\n%s", which, err, text)
+		}
+		return v
+	}
+	if !reflect.DeepEqual(parse("got", got), parse("want", want)) {
+		t.Errorf("got  %s\nwant %s", got, want)
+	}
 }

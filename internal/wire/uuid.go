@@ -12,6 +12,9 @@ type UUID [16]byte
 // String returns the 22 characters.
 func (u UUID) String() string { return base64.RawURLEncoding.EncodeToString(u[:]) }
 
+// AppendTo appends the 22 characters to dst.
+func (u UUID) AppendTo(dst []byte) []byte { return base64.RawURLEncoding.AppendEncode(dst, u[:]) }
+
 // IsZero reports whether all bytes are 0, which stands for "none".
 func (u UUID) IsZero() bool { return u == UUID{} }
 
