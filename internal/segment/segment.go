@@ -1,0 +1,493 @@
+// Package segment reads one open .log or .checkpoint file: entries with their
+// positions, a bounded number of bytes at a time, from files and from pipes.
+//
+// Damage does not end a process: it is a value with a place. Kafka stops at the
+// first entry that it cannot step over; so does a [Scanner], unless it is asked
+// to search for the next sound entry.
+package segment
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"sync"
+
+	"kf/internal/format/batch"
+)
+
+// Defaults of a [Scanner].
+const (
+	DefaultMaxBatch = 64 << 20  // bytes
+	chunkSize       = 256 << 10 // fits the second-level cache of a core
+	bigChunk        = 4 << 20   // larger buffers exist one at a time and are not kept
+)
+
+// The ways a file can end other than behind an entry; match with errors.Is,
+// as well as with the errors of package batch.
+var (
+	ErrTail     = errors.New("bytes behind the last batch")
+	ErrZeros    = errors.New("zeros behind the last batch")
+	ErrGarbage  = errors.New("no batch")
+	ErrTooLarge = errors.New("batch above the size limit")
+)
+
+// An Error says where in which file; Err says what.
+type Error struct {
+	Path       string // as the user gave it
+	Pos        int64  // byte at which the damaged structure starts
+	BaseOffset int64  // of the batch at Pos, -1 if unknown
+	Err        error
+}
+
+func (e *Error) Error() string {
+	where := fmt.Sprintf("%s: byte %d", e.Path, e.Pos)
+	if e.BaseOffset >= 0 {
+		where += fmt.Sprintf(": batch at offset %d", e.BaseOffset)
+	}
+	return where + ": " + e.Err.Error()
+}
+
+func (e *Error) Unwrap() error { return e.Err }
+
+// A File is an open segment. It is only ever read.
+type File struct {
+	Path string
+	Size int64 // when it was opened; -1 for a pipe or a device
+	f    *os.File
+}
+
+// Open opens the file for reading. A directory is an error.
+func Open(path string) (*File, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	info, err := f.Stat()
+	if err == nil && info.IsDir() {
+		err = &os.PathError{Op: "open", Path: path, Err: errors.New("is a directory")}
+	}
+	if err != nil {
+		f.Close()
+		return nil, err
+	}
+	size := int64(-1)
+	if info.Mode().IsRegular() {
+		size = info.Size()
+	}
+	return &File{Path: path, Size: size, f: f}, nil
+}
+
+// Close closes the file.
+func (f *File) Close() error { return f.f.Close() }
+
+// ReadAt reads as io.ReaderAt does; it fails on a pipe.
+func (f *File) ReadAt(p []byte, off int64) (int, error) { return f.f.ReadAt(p, off) }
+
+// reader returns the content from pos on, up to Size. A pipe is read from where
+// it stands.
+func (f *File) reader(pos int64) io.Reader {
+	if f.Size < 0 {
+		return f.f
+	}
+	return io.NewSectionReader(f.f, pos, f.Size-pos)
+}
+
+// A Scanner splits a file into chunks of whole entries, in order. Several
+// goroutines may call Next, each with a Chunk of its own.
+type Scanner struct {
+	MaxBatch int64 // entries above this many bytes are not kept in memory
+	Resync   bool  // after damage, search for the next sound entry
+	Limit    int64 // look at the first bytes only; -1 for all
+
+	file *File
+	in   io.Reader
+
+	mu    sync.Mutex
+	pos   int64  // of rest[0] in the file
+	rest  []byte // read but not in a chunk yet
+	index int    // of the next chunk
+	eof   bool
+	err   error // what Next returns from now on
+
+	big sync.Mutex // held by the one chunk that is larger than bigChunk
+}
+
+// NewScanner returns a scanner over the file from byte pos on, which must be
+// where an entry starts.
+func NewScanner(f *File, pos int64) *Scanner {
+	return &Scanner{MaxBatch: DefaultMaxBatch, Limit: -1, file: f, in: f.reader(pos), pos: pos}
+}
+
+// A Chunk is a run of whole entries, or one piece of damage.
+type Chunk struct {
+	Index  int   // from 0, in file order
+	Pos    int64 // in the file
+	Size   int64 // bytes of the file that the chunk stands for
+	Damage error // an *Error; there are no entries then
+
+	buf     []byte
+	end     int // of the last whole entry in buf
+	large   *Entry
+	release func()
+}
+
+// An Entry is a record batch or a message, whole, with its place.
+type Entry struct {
+	Pos    int64
+	Header batch.Header
+	Data   []byte // valid as long as the chunk; nil if above MaxBatch
+	large  error  // what Check says without Data
+}
+
+// Check compares length and checksum with the bytes of the entry.
+func (e *Entry) Check() error {
+	if e.Data == nil {
+		return e.large
+	}
+	return e.Header.Check(e.Data)
+}
+
+// Open prepares the records of the entry.
+func (e *Entry) Open(d *batch.Decoder) (batch.Records, error) {
+	if e.Data == nil {
+		return batch.Records{}, fmt.Errorf("%w: %d bytes", ErrTooLarge, e.Header.Size())
+	}
+	return d.Open(e.Header, e.Data)
+}
+
+// Entries yields the entries of the chunk. An entry whose header cannot be
+// decoded comes with an [*Error] and its prefix in the header, and is the last.
+func (c *Chunk) Entries(path string) func(yield func(*Entry, error) bool) {
+	return func(yield func(*Entry, error) bool) {
+		if c.large != nil {
+			yield(c.large, nil)
+			return
+		}
+		var e Entry
+		for at := 0; at < c.end; {
+			prefix := batch.DecodePrefix(c.buf[at:])
+			size := int(prefix.Size())
+			e = Entry{Pos: c.Pos + int64(at), Data: c.buf[at : at+size : at+size]}
+			var err error
+			if e.Header, err = batch.DecodeHeader(c.buf[at:]); err != nil {
+				e.Header = batch.Header{BaseOffset: prefix.Offset, Length: prefix.Length, Magic: prefix.Magic}
+				err = &Error{Path: path, Pos: e.Pos, BaseOffset: prefix.Offset, Err: err}
+			}
+			if !yield(&e, err) || err != nil {
+				return
+			}
+			at += size
+		}
+	}
+}
+
+// Release gives the chunk's buffer back; its entries are no longer valid.
+func (c *Chunk) Release() {
+	if c.release != nil {
+		c.release()
+		c.release = nil
+	}
+	if cap(c.buf) > bigChunk {
+		c.buf = nil
+	}
+	c.large = nil
+}
+
+// Next fills c with the next entries or the next piece of damage. At the end it
+// returns io.EOF. A file that cannot be read is any other error.
+func (s *Scanner) Next(ctx context.Context, c *Chunk) error {
+	c.Release()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.err == nil {
+		s.err = ctx.Err()
+	}
+	if s.err != nil {
+		return s.err
+	}
+	*c = Chunk{Index: s.index, Pos: s.pos, buf: append(c.buf[:0], s.rest...)}
+	if err := s.fill(c, chunkSize); err != nil {
+		return s.fail(err)
+	}
+	if s.atEnd(c) {
+		s.err = io.EOF
+		return s.err
+	}
+	damage := s.split(c)
+	if c.end == 0 && damage == nil { // the first entry is longer than the buffer
+		var err error
+		if damage, err = s.readLong(c); err != nil {
+			return s.fail(err)
+		}
+	}
+	switch {
+	case c.large != nil:
+		s.rest = s.rest[:0]
+		s.pos += c.Size
+	case c.end > 0:
+		s.rest = append(s.rest[:0], c.buf[c.end:]...)
+		c.Size = int64(c.end)
+		s.pos += c.Size
+	default:
+		if err := s.damaged(ctx, c, damage); err != nil {
+			return s.fail(err)
+		}
+	}
+	s.index++
+	return nil
+}
+
+func (s *Scanner) fail(err error) error {
+	if !errors.Is(err, context.Canceled) && !errors.Is(err, context.DeadlineExceeded) {
+		err = &Error{Path: s.file.Path, Pos: s.pos, BaseOffset: -1, Err: err}
+	}
+	s.err = err
+	return err
+}
+
+// fill reads until c.buf has n bytes or the file ends.
+func (s *Scanner) fill(c *Chunk, n int) error {
+	if s.eof || len(c.buf) >= n {
+		return nil
+	}
+	if cap(c.buf) < n {
+		c.buf = append(make([]byte, 0, n), c.buf...)
+	}
+	got, err := io.ReadFull(s.in, c.buf[len(c.buf):n])
+	c.buf = c.buf[:len(c.buf)+got]
+	if err == io.EOF || errors.Is(err, io.ErrUnexpectedEOF) {
+		s.eof = true
+		err = nil
+	}
+	return err
+}
+
+// end returns where the file, or what is looked at of it, ends as far as is
+// known: bytes in the buffer only count if there are no more.
+func (s *Scanner) end(c *Chunk) int64 {
+	end := int64(1<<63 - 1)
+	switch {
+	case s.eof:
+		end = c.Pos + int64(len(c.buf))
+	case s.file.Size >= 0:
+		end = s.file.Size
+	}
+	if s.Limit >= 0 {
+		end = min(end, s.Limit)
+	}
+	return end
+}
+
+func (s *Scanner) atEnd(c *Chunk) bool { return c.Pos >= s.end(c) }
+
+// split finds the whole entries in c.buf. Only if there is none does it return
+// what is wrong with the first, nil if that is just not all in the buffer.
+func (s *Scanner) split(c *Chunk) error {
+	end := s.end(c) - c.Pos
+	for c.end < len(c.buf) {
+		at := int64(c.end)
+		if at >= end-batch.PrefixSize {
+			return s.tail(c, at, end)
+		}
+		if len(c.buf)-c.end < batch.PrefixSize {
+			return nil
+		}
+		prefix := batch.DecodePrefix(c.buf[c.end:])
+		if prefix.Length < batch.MinLength {
+			return fmt.Errorf("%w: %d, at least %d", batch.ErrLength, prefix.Length, batch.MinLength)
+		}
+		if prefix.Size() > end-at {
+			return s.tail(c, at, end)
+		}
+		// The header of a batch that is too short for one reaches beyond it.
+		need := prefix.Size()
+		if prefix.Magic >= 2 {
+			need = max(need, batch.HeaderSize)
+		}
+		if need > int64(len(c.buf))-at && !s.eof || prefix.Size() > s.MaxBatch {
+			return nil
+		}
+		c.end += int(prefix.Size())
+	}
+	return nil
+}
+
+func (s *Scanner) tail(c *Chunk, at, end int64) error {
+	if end-at <= batch.PrefixSize {
+		return fmt.Errorf("%w: %d bytes, too few for another", ErrTail, end-at)
+	}
+	prefix := batch.DecodePrefix(c.buf[at:])
+	return fmt.Errorf("%w: %d bytes of a batch of %d (%w)", ErrTail, end-at, prefix.Size(), batch.ErrTruncated)
+}
+
+// readLong reads the entry at the start of c.buf, which is longer than the
+// buffer: into memory up to MaxBatch, beyond that only through its checksum.
+func (s *Scanner) readLong(c *Chunk) (damage, err error) {
+	size := batch.DecodePrefix(c.buf).Size()
+	if size <= s.MaxBatch {
+		need := max(size, batch.HeaderSize)
+		if need > bigChunk {
+			s.big.Lock()
+			c.release = s.big.Unlock
+		}
+		// On a pipe nothing says whether as much will come: grow as it does.
+		for n := int64(len(c.buf)); int64(len(c.buf)) < need && !s.eof; {
+			if n = min(2*n, need); s.file.Size >= 0 {
+				n = need
+			}
+			if err := s.fill(c, int(n)); err != nil {
+				return nil, err
+			}
+		}
+		if damage = s.split(c); c.end > 0 {
+			damage = nil
+		}
+		return damage, nil
+	}
+	header, err := batch.DecodeHeader(c.buf)
+	if err != nil {
+		return err, nil
+	}
+	sum, start := batch.NewChecksum(header.Magic)
+	sum.Write(c.buf[start:])
+	n, err := io.CopyN(sum, s.in, size-int64(len(c.buf)))
+	if err == io.EOF { // a pipe
+		s.eof = true
+		return fmt.Errorf("%w: %d bytes of a batch of %d (%w)", ErrTail, int64(len(c.buf))+n, size, batch.ErrTruncated), nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	c.large, c.Size = &Entry{Pos: c.Pos, Header: header}, size
+	if computed := sum.Sum32(); computed != header.CRC {
+		c.large.large = &batch.ChecksumError{Stored: header.CRC, Computed: computed}
+	}
+	return nil, nil
+}
+
+// damaged makes c the damage at its position and steps over it: to the end of
+// the file or, with Resync, to the next sound entry.
+func (s *Scanner) damaged(ctx context.Context, c *Chunk, damage error) error {
+	offset := int64(-1)
+	if len(c.buf) >= batch.PrefixSize && errors.Is(damage, batch.ErrTruncated) {
+		offset = batch.DecodePrefix(c.buf).Offset
+	}
+	e := &Error{Path: s.file.Path, Pos: c.Pos, BaseOffset: offset, Err: damage}
+	c.Damage = e
+	if s.Limit >= 0 {
+		s.err = io.EOF // what lies behind is not looked at
+		c.Size = s.end(c) - c.Pos
+		return nil
+	}
+	skipped := int64(0) // bytes before c.buf[0] that are passed
+	zeros := true
+	for {
+		from := 0
+		if skipped == 0 {
+			from = 1
+		}
+		at := -1
+		if s.Resync {
+			if at = s.search(c, from); at >= 0 {
+				zeros = zeros && allZero(c.buf[:at])
+			}
+		}
+		if at >= 0 {
+			c.Size = skipped + int64(at)
+			s.rest = append(s.rest[:0], c.buf[at:]...)
+			break
+		}
+		zeros = zeros && allZero(c.buf)
+		if s.eof {
+			c.Size = skipped + int64(len(c.buf))
+			s.rest = s.rest[:0]
+			break
+		}
+		if !zeros && !s.Resync && s.file.Size >= 0 {
+			c.Size = s.file.Size - c.Pos
+			break
+		}
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		// Keep what may be the start of an entry that is not all here yet.
+		keep := 0
+		if s.Resync {
+			keep = min(len(c.buf), batch.HeaderSize)
+		}
+		skipped += int64(len(c.buf) - keep)
+		c.buf = append(c.buf[:0], c.buf[len(c.buf)-keep:]...)
+		if err := s.fill(c, chunkSize); err != nil {
+			return err
+		}
+	}
+	s.pos += c.Size
+	if zeros && c.Size > batch.PrefixSize {
+		e.Err = fmt.Errorf("%w: %d bytes, preallocated or never written", ErrZeros, c.Size)
+	} else if s.Resync {
+		e.Err = fmt.Errorf("%w; %d bytes skipped", damage, c.Size)
+	}
+	if !s.Resync {
+		s.err = io.EOF
+	}
+	c.buf = c.buf[:0]
+	return nil
+}
+
+func allZero(p []byte) bool {
+	for len(p) >= 8 {
+		if p[0]|p[1]|p[2]|p[3]|p[4]|p[5]|p[6]|p[7] != 0 {
+			return false
+		}
+		p = p[8:]
+	}
+	for _, b := range p {
+		if b != 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// search returns where in c.buf, from the given byte on, a sound entry starts,
+// reading more if one may; -1 if there is none.
+func (s *Scanner) search(c *Chunk, from int) int {
+	for at := from; at+batch.HeaderSize <= len(c.buf) || s.eof && at+batch.PrefixSize < len(c.buf); at++ {
+		if !plausible(c.buf[at:], s.MaxBatch) {
+			continue
+		}
+		size := int(batch.DecodePrefix(c.buf[at:]).Size())
+		if end := s.end(c); end-c.Pos < int64(at+size) && s.eof {
+			continue
+		}
+		if s.fill(c, at+size) != nil || len(c.buf) < at+size {
+			continue
+		}
+		if h, err := batch.DecodeHeader(c.buf[at:]); err == nil && h.Check(c.buf[at:at+size]) == nil {
+			return at
+		}
+	}
+	return -1
+}
+
+// plausible reports whether p may start an entry, so that its checksum is worth
+// computing.
+func plausible(p []byte, maxBatch int64) bool {
+	prefix := batch.DecodePrefix(p)
+	if prefix.Offset < 0 || prefix.Length < batch.MinLength || prefix.Size() > maxBatch {
+		return false
+	}
+	switch prefix.Magic {
+	case 0, 1:
+		return p[17]&0xf0 == 0 && p[17]&batch.CodecMask <= 3
+	case 2:
+		if len(p) < batch.HeaderSize || prefix.Size() < batch.HeaderSize {
+			return false
+		}
+		h, err := batch.DecodeHeader(p)
+		return err == nil && h.Attributes>>7 == 0 && h.Codec().Known() && h.LastOffsetDelta >= 0 && h.Count >= 0
+	}
+	return false
+}
