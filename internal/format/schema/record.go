@@ -241,6 +241,7 @@ type FramedRecord struct {
 	Type    int16
 	Version int16
 	Message any // pointer to the struct
+	Unread  int // bytes behind the body, with ErrUnread
 }
 
 // Name returns the name of a record type, "" if it is unknown.
@@ -272,13 +273,14 @@ func (f *Framed) Decode(value []byte) (FramedRecord, error) {
 	fail := func(id, version int16, err error, java string, args ...any) error {
 		return &RecordError{"value", id, version, fmt.Sprintf(java, args...), err}
 	}
+	id := int16(-1)
 	read := func(entity string) (int16, error) {
 		n := int32(cur.Uvarint())
 		switch {
 		case cur.Err() != nil:
-			return -1, fail(-1, -1, fmt.Errorf("%w: %s: %w", ErrFrame, entity, cur.Err()), "Error while reading %s", entity)
+			return -1, fail(id, -1, fmt.Errorf("%w: %s: %w", ErrFrame, entity, cur.Err()), "Error while reading %s", entity)
 		case n > math.MaxInt16:
-			return -1, fail(-1, -1, fmt.Errorf("%w: %s %d is too large", ErrFrame, entity, n), "Value for %s was too large.", entity)
+			return -1, fail(id, -1, fmt.Errorf("%w: %s %d is too large", ErrFrame, entity, n), "Value for %s was too large.", entity)
 		}
 		return int16(n), nil
 	}
@@ -293,7 +295,7 @@ func (f *Framed) Decode(value []byte) (FramedRecord, error) {
 		return FramedRecord{}, fail(-1, -1, fmt.Errorf("%w: frame version %d, want %d", ErrFrame, frame, frameVersion),
 			"Could not deserialize metadata record due to unknown frame version %d(only frame version %d is supported)", frame, frameVersion)
 	}
-	id, err := read("type")
+	id, err = read("type")
 	if err != nil {
 		return FramedRecord{}, err
 	}
@@ -313,6 +315,7 @@ func (f *Framed) Decode(value []byte) (FramedRecord, error) {
 	}
 	rec.Message = body
 	if n := cur.Len(); n > 0 {
+		rec.Unread = n
 		return rec, fail(id, version, fmt.Errorf("%w: %d", ErrUnread, n), "Found %d byte(s) of garbage after %d", n, id)
 	}
 	return rec, nil
