@@ -179,7 +179,7 @@ func TestProgress(t *testing.T) {
 		if got := take(); got != "" {
 			t.Errorf("drawn too early: %q", got)
 		}
-		time.Sleep(1)
+		time.Sleep(time.Nanosecond)
 		want := "\rreading: 10.0 MiB of 100.0 MiB (10%), 20.0 MiB/s, 5s left\x1b[K"
 		if got := take(); got != want {
 			t.Errorf("got %q, want %q", got, want)

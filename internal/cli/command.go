@@ -25,6 +25,9 @@ func Args(check cobra.PositionalArgs) cobra.PositionalArgs {
 // help, and a subcommand that it does not have is wrong usage with a
 // suggestion. A bare cobra parent would answer both with help and exit code 0.
 func Group(parent *cobra.Command, children ...*cobra.Command) *cobra.Command {
+	if !strings.Contains(parent.Use, " ") {
+		parent.Use += " <command>"
+	}
 	parent.Args = func(cmd *cobra.Command, args []string) error {
 		if len(args) == 0 {
 			return nil
@@ -64,6 +67,20 @@ func FlagError(cmd *cobra.Command, err error) error {
 		}
 	}
 	return Usagef("%s: %w (see '%s --help')", cmd.CommandPath(), err, cmd.CommandPath())
+}
+
+// Complete returns a completion function for a flag or argument that takes one
+// of values: those that start with what was typed, and no file names.
+func Complete(values ...string) cobra.CompletionFunc {
+	return func(_ *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCompDirective) {
+		var fit []string
+		for _, v := range values {
+			if strings.HasPrefix(v, typed) {
+				fit = append(fit, v)
+			}
+		}
+		return fit, cobra.ShellCompDirectiveNoFileComp
+	}
 }
 
 // Nearest returns the candidate that word is probably a misspelling of, "" if

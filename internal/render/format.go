@@ -42,6 +42,8 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+
+	"kf/internal/cli"
 )
 
 // A Format is how rows are printed, and the value of --output.
@@ -76,6 +78,5 @@ func (f *Format) Set(s string) error {
 // default.
 func Flag(cmd *cobra.Command, f *Format) {
 	cmd.Flags().VarP(f, "output", "o", "output `format`: table, json, jsonl or csv")
-	_ = cmd.RegisterFlagCompletionFunc("output", // fails only for a flag that is not there
-		cobra.FixedCompletions(Formats, cobra.ShellCompDirectiveNoFileComp))
+	_ = cmd.RegisterFlagCompletionFunc("output", cli.Complete(Formats...)) // fails only for a flag that is not there
 }

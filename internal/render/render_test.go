@@ -37,7 +37,6 @@ type row struct {
 	Ratio      float64         `col:"ratio"`
 	Err        error           `col:"error"`
 	Any        any             `col:"any"`
-	internal   int
 }
 
 var rows = []row{

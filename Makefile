@@ -1,0 +1,84 @@
+# Everything that a developer or CI runs. "make help" lists the targets.
+
+GO       ?= go
+VERSION  ?=
+FUZZTIME ?= 1m
+BENCH    ?= .
+LDFLAGS  := -s -w$(if $(VERSION), -X main.version=$(VERSION))
+SHELL    := bash
+.SHELLFLAGS := -eu -o pipefail -c
+
+STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
+PLATFORMS   := linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 windows/amd64
+
+# Folders that Kafka's own programs wrote; they are not part of the repository.
+KF_FIXTURES ?=
+
+.DEFAULT_GOAL := help
+.PHONY: help build demo test test-fixtures interop bench fuzz lint cross completions man
+
+help: ## List the targets
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  \1\t/' | expand -t 18
+
+build: ## Build bin/kf, one static binary (VERSION=v1.2.3 names it)
+	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '$(LDFLAGS)' -o bin/kf ./cmd/kf
+
+demo: build ## Show what kf does
+	bin/kf --help
+	bin/kf version
+
+# The race detector needs a C compiler: without one the tests run all the same.
+test: ## Run all tests, with the race detector where it works
+	@if [ "$$($(GO) env CGO_ENABLED)" = 1 ] && command -v "$$($(GO) env CC)" >/dev/null; then \
+		set -x; $(GO) test -race ./...; \
+	else \
+		echo "make test: no C compiler, so the tests run without the race detector"; \
+		set -x; $(GO) test ./...; \
+	fi
+
+test-fixtures: ## Run the tests on directories that Kafka wrote: KF_FIXTURES=DIR
+	@if [ -z "$(KF_FIXTURES)" ] || [ ! -d "$(KF_FIXTURES)" ]; then \
+		echo "make test-fixtures: KF_FIXTURES='$(KF_FIXTURES)' is no folder" >&2; exit 1; \
+	fi
+	KF_FIXTURES="$(abspath $(KF_FIXTURES))" $(GO) test -count=1 ./...
+
+interop: ## Run the tests against Kafka's own programs (needs java and mvn)
+	@for program in java mvn; do \
+		command -v $$program >/dev/null || { echo "make interop: $$program is not installed" >&2; exit 1; }; \
+	done
+	$(GO) test -count=1 -tags interop ./...
+
+bench: ## Run the benchmarks (BENCH=pattern)
+	$(GO) test -run '^$$' -bench '$(BENCH)' -benchmem ./...
+
+fuzz: ## Run every fuzz target for FUZZTIME (1m)
+	@$(GO) list ./... | while read -r pkg; do \
+		for target in $$($(GO) test -run '^$$' -list '^Fuzz' "$$pkg" | grep '^Fuzz' || true); do \
+			echo "== $$pkg $$target"; \
+			$(GO) test -run '^$$' -fuzz "^$$target$$" -fuzztime $(FUZZTIME) "$$pkg" || exit 1; \
+		done; \
+	done
+
+lint: ## Check formatting, vet, staticcheck and go.mod
+	@unformatted=$$(gofmt -l $$(git ls-files '*.go')); \
+	if [ -n "$$unformatted" ]; then echo "gofmt would change:" >&2; echo "$$unformatted" >&2; exit 1; fi
+	$(GO) vet ./...
+	$(GO) run $(STATICCHECK) ./...
+	$(GO) mod tidy -diff
+	$(GO) mod verify
+
+cross: ## Compile for every platform that kf runs on
+	@for platform in $(PLATFORMS); do \
+		echo "== $$platform"; \
+		GOOS=$${platform%/*} GOARCH=$${platform#*/} CGO_ENABLED=0 $(GO) build -o /dev/null ./cmd/kf; \
+	done
+
+completions: ## Write completions/, the scripts that "kf completion" prints
+	@mkdir -p completions
+	$(GO) run ./cmd/kf completion bash >completions/kf.bash
+	$(GO) run ./cmd/kf completion zsh >completions/kf.zsh
+	$(GO) run ./cmd/kf completion fish >completions/kf.fish
+	$(GO) run ./cmd/kf completion powershell >completions/kf.ps1
+
+man: ## Write the manual pages to dist/man
+	$(GO) run ./cmd/man dist/man

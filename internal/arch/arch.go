@@ -1,0 +1,2 @@
+// Package arch holds the test of which package may import which.
+package arch
