@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"kf/dump"
 	"kf/internal/cli"
 	"kf/internal/config"
 )
@@ -29,7 +30,7 @@ func Main(env *cli.Env, args []string) int {
 	defer signal.Stop(pipe)
 
 	root := NewRoot(env)
-	root.SetArgs(args)
+	root.SetArgs(dump.NormalizeArgs(root, args))
 	return env.Exit(root.ExecuteContext(ctx))
 }
 
@@ -66,7 +67,7 @@ Rows go to standard output, everything else to standard error.`,
 	_ = root.MarkPersistentFlagFilename("config", "yaml", "yml")
 	_ = root.RegisterFlagCompletionFunc("color", cli.Complete(cli.ColorModes...))
 
-	addGroup(root, "offline", "Offline, on the files of a data directory:")
+	addGroup(root, "offline", "Offline, on the files of a data directory:", dump.NewLogCommand(env))
 	addGroup(root, "broker", "Broker:")
 	addGroup(root, "online", "Online, on any Kafka cluster:")
 	help := newHelpCommand(root)

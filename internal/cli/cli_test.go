@@ -108,6 +108,9 @@ func TestClosedPipe(t *testing.T) {
 	if _, err := full.Write(nil); !errors.Is(err, syscall.ENOSPC) || ExitCode(err) != 1 {
 		t.Errorf("a full disk is %v", err)
 	}
+	if code := env.Exit(nil); code != ExitPipe {
+		t.Errorf("exit code %d if nobody looked at the error", code)
+	}
 }
 
 type failing struct{ err error }

@@ -165,6 +165,7 @@ func (s *screen) clear(stderr io.Writer) {
 type output struct {
 	env *Env
 	w   io.Writer
+	err error // the first: help texts are printed by cobra, which drops it
 }
 
 func (o *output) Write(p []byte) (int, error) {
@@ -174,13 +175,18 @@ func (o *output) Write(p []byte) (int, error) {
 		o.env.screen.clear(o.env.Stderr)
 	}
 	n, err := o.w.Write(p)
-	if err != nil {
-		if isClosedPipe(err) {
-			return n, ErrPipe
-		}
-		return n, fmt.Errorf("standard output: %w", err)
+	switch {
+	case err == nil:
+		return n, nil
+	case isClosedPipe(err):
+		err = ErrPipe
+	default:
+		err = fmt.Errorf("standard output: %w", err)
 	}
-	return n, nil
+	if o.err == nil {
+		o.err = err
+	}
+	return n, err
 }
 
 // A ColorMode is the value of --color.

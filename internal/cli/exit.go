@@ -120,8 +120,12 @@ func (env *Env) Errorf(format string, a ...any) {
 }
 
 // Exit prints what is to be said about the error that a command returned, and
-// returns the exit code.
+// returns the exit code. A command that did not notice that its output was not
+// written has failed too.
 func (env *Env) Exit(err error) int {
+	if out, ok := env.Stdout.(*output); ok && err == nil {
+		err = out.err
+	}
 	code := ExitCode(err)
 	switch code {
 	case ExitOK, ExitPipe:
