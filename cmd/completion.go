@@ -1,10 +1,16 @@
 package cmd
 
 import (
+	_ "embed"
+	"io"
+
 	"github.com/spf13/cobra"
 
 	"kf/internal/cli"
 )
+
+//go:embed bash-fallback.txt
+var bashFallback string
 
 func newCompletionCommand(env *cli.Env) *cobra.Command {
 	shell := func(name, install string, generate func(root *cobra.Command) error) *cobra.Command {
@@ -25,14 +31,20 @@ func newCompletionCommand(env *cli.Env) *cobra.Command {
 		// Scripts are made where no settings are, or broken ones.
 		PersistentPreRunE: func(*cobra.Command, []string) error { return nil },
 	},
-		shell("bash", `It needs the package bash-completion. For every new shell:
+		shell("bash", `For every new shell; it works best with the package bash-completion:
 
     kf completion bash > ~/.local/share/bash-completion/completions/kf
 
 For this shell only:
 
     source <(kf completion bash)`,
-			func(root *cobra.Command) error { return root.GenBashCompletionV2(env.Stdout, true) }),
+			func(root *cobra.Command) error {
+				if err := root.GenBashCompletionV2(env.Stdout, true); err != nil {
+					return err
+				}
+				_, err := io.WriteString(env.Stdout, bashFallback)
+				return err
+			}),
 		shell("zsh", `For every new shell, in a folder that fpath names:
 
     kf completion zsh > "${fpath[1]}/_kf"

@@ -424,3 +424,28 @@ else
 fi
 
 # ex: ts=4 sw=4 et filetype=sh
+
+# The functions above lean on the package bash-completion. Where that is not
+# loaded, Tab would print "command not found": this makes do with bash alone.
+__kf_init_completion()
+{
+    COMPREPLY=()
+    if declare -F _get_comp_words_by_ref >/dev/null 2>&1; then
+        _get_comp_words_by_ref "$@" cur prev words cword
+        return
+    fi
+    local line="${COMP_LINE:0:COMP_POINT}"
+    read -ra words <<<"$line"
+    if [[ $line == *[[:space:]] ]]; then
+        words+=("")
+    fi
+    cword=$((${#words[@]} - 1))
+    cur="${words[cword]}"
+    prev=""
+    if ((cword > 0)); then
+        prev="${words[cword - 1]}"
+    fi
+    if ! declare -F _filedir >/dev/null 2>&1; then
+        _filedir() { :; } # no candidates of ours: bash completes file names itself
+    fi
+}
