@@ -1,0 +1,273 @@
+package dump
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"strconv"
+
+	"kf/internal/dumptext"
+	"kf/internal/format/batch"
+	"kf/internal/javafmt"
+	"kf/internal/segment"
+)
+
+// A segmentPrinter prints the entries of one segment as kafka-dump-log.sh does.
+type segmentPrinter struct {
+	dump              *logDump
+	path, name        string
+	decoder           dumptext.Decoder
+	print, deep, skip bool
+	whole             bool  // the file is looked at to its end
+	checkBase         int64 // base offset in the name, -1 if it has none
+
+	// What is known of the chunks that were printed; only touched in order.
+	lastOffset int64 // of the last record, -1 before the first
+	lastBatch  int64 // last offset of the last batch
+}
+
+// A pair is two numbers of a report.
+type pair struct{ first, second int64 }
+
+// chunkFacts are what the chunks in front need to know of one.
+type chunkFacts struct {
+	firstOffset, lastOffset int64 // of the records
+	records                 bool
+	gaps                    []pair // inside the chunk
+	batches                 bool
+	firstBatch              batch.Header
+	lastBatch               int64
+	damage                  []error
+}
+
+// newWork returns what a worker does with a chunk.
+func (p *segmentPrinter) newWork(decoder batch.Decoder) segment.Work {
+	return func(c *segment.Chunk, out *segment.Output) (func() error, error) {
+		facts := &chunkFacts{}
+		inOrder := func() error {
+			p.follow(facts)
+			return nil
+		}
+		if c.Damage != nil {
+			return func() error { return p.tail(c) }, nil
+		}
+		for e, err := range c.Entries(p.path) {
+			if err != nil {
+				if e.Header.Magic < 0 {
+					out.B = appendField(out.B, "offset: ", e.Header.BaseOffset)
+				}
+				return inOrder, damage(err)
+			}
+			if err := p.entry(e, &decoder, out, facts); err != nil {
+				return inOrder, err
+			}
+		}
+		return inOrder, nil
+	}
+}
+
+// at gives an error of an entry its place.
+func (p *segmentPrinter) at(e *segment.Entry, err error) error {
+	return &segment.Error{Path: p.path, Pos: e.Pos, BaseOffset: e.Header.BaseOffset, Err: err}
+}
+
+func (p *segmentPrinter) entry(e *segment.Entry, decoder *batch.Decoder, out *segment.Output, facts *chunkFacts) error {
+	h := &e.Header
+	if facts.batches && h.BaseOffset <= facts.lastBatch {
+		facts.damage = append(facts.damage, p.at(e, overlap(facts.lastBatch)))
+	}
+	if !facts.batches {
+		facts.firstBatch, facts.batches = *h, true
+	}
+	facts.lastBatch = h.LastOffset()
+
+	out.B = appendBatchStart(out.B, h)
+	if !h.Codec().Known() {
+		return damage(p.at(e, fmt.Errorf("unknown compression codec %d", uint8(h.Codec()))))
+	}
+	check := e.Check()
+	out.B = appendBatchEnd(out.B, h, e.Pos, check == nil)
+	if check != nil {
+		facts.damage = append(facts.damage, p.at(e, check))
+	}
+	if p.deep {
+		return p.records(e, decoder, out, facts)
+	}
+	return out.Full()
+}
+
+func (p *segmentPrinter) records(e *segment.Entry, decoder *batch.Decoder, out *segment.Output, facts *chunkFacts) error {
+	rs, err := e.Open(decoder)
+	if err == nil && rs.Compressed() {
+		err = rs.Check() // Kafka decodes such a batch whole before it prints any of it
+	}
+	if err != nil {
+		return damage(p.at(e, err))
+	}
+	for r, err := range rs.All() {
+		if err != nil {
+			return damage(p.at(e, err))
+		}
+		facts.add(r.Offset)
+		if out.B, err = p.record(out.B, &e.Header, r); err != nil {
+			return p.recordFailed(e, r, err)
+		}
+		out.B = append(out.B, '\n')
+		if err := out.Full(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// recordFailed says why the text of a record could not be made: the damage of a
+// control record, or a decoder that is not for this segment.
+func (p *segmentPrinter) recordFailed(e *segment.Entry, r *batch.Record, err error) error {
+	if e.Header.Control() {
+		return damage(p.at(e, fmt.Errorf("control record at offset %d: %w", r.Offset, err)))
+	}
+	return p.at(e, fmt.Errorf("record at offset %d: %w", r.Offset, err))
+}
+
+func (f *chunkFacts) add(offset int64) {
+	if !f.records {
+		f.firstOffset, f.records = offset, true
+	} else if offset != f.lastOffset+1 {
+		f.gaps = append(f.gaps, pair{f.lastOffset, offset})
+	}
+	f.lastOffset = offset
+}
+
+// follow joins a chunk to those before it.
+func (p *segmentPrinter) follow(f *chunkFacts) {
+	reports := &p.dump.reports
+	if f.records {
+		if f.firstOffset != p.lastOffset+1 {
+			reports.gap(p.path, pair{p.lastOffset, f.firstOffset})
+		}
+		for _, g := range f.gaps {
+			reports.gap(p.path, g)
+		}
+		p.lastOffset = f.lastOffset
+	}
+	if f.batches {
+		var err error
+		switch first := f.firstBatch.BaseOffset; {
+		case p.lastBatch == math.MinInt64 && first < p.checkBase:
+			err = fmt.Errorf("the offset is below %d, which the file name gives", p.checkBase)
+		case first <= p.lastBatch:
+			err = overlap(p.lastBatch)
+		}
+		if err != nil {
+			p.dump.found(fmt.Errorf("%s: batch at offset %d: %w", p.path, f.firstBatch.BaseOffset, err))
+		}
+		p.lastBatch = f.lastBatch
+	}
+	for _, err := range f.damage {
+		p.dump.found(err)
+	}
+}
+
+func overlap(last int64) error {
+	return fmt.Errorf("the offset is not above %d, the last offset of the batch in front", last)
+}
+
+// tail prints what kafka-dump-log.sh says of the end of a damaged file.
+func (p *segmentPrinter) tail(c *segment.Chunk) error {
+	if errors.Is(c.Damage, segment.ErrTail) {
+		if !p.whole {
+			return nil
+		}
+		p.dump.found(c.Damage)
+		if p.dump.opts.Resync {
+			return nil
+		}
+		return p.dump.printf("Found %d invalid bytes at the end of %s\n", c.Size, p.name)
+	}
+	if p.dump.opts.Resync {
+		p.dump.found(c.Damage)
+		return nil
+	}
+	return damage(c.Damage)
+}
+
+// appendField appends a label and a number.
+func appendField[T ~int8 | ~int16 | ~int32 | ~int64 | ~uint32 | ~int](dst []byte, label string, v T) []byte {
+	return strconv.AppendInt(append(dst, label...), int64(v), 10)
+}
+
+func appendOptional(dst []byte, v int64, ok bool) []byte {
+	if !ok {
+		return append(dst, "OptionalLong.empty"...)
+	}
+	return append(strconv.AppendInt(append(dst, "OptionalLong["...), v, 10), ']')
+}
+
+// appendBatchStart appends the batch line up to the point where an unknown
+// codec cuts it off.
+func appendBatchStart(dst []byte, h *batch.Header) []byte {
+	if h.Magic < 2 {
+		return appendField(dst, "offset: ", h.LastOffset())
+	}
+	dst = appendField(dst, "baseOffset: ", h.BaseOffset)
+	dst = appendField(dst, " lastOffset: ", h.LastOffset())
+	dst = appendField(dst, " count: ", h.Count)
+	dst = appendField(dst, " baseSequence: ", h.BaseSequence)
+	dst = appendField(dst, " lastSequence: ", h.LastSequence())
+	dst = appendField(dst, " producerId: ", h.ProducerID)
+	dst = appendField(dst, " producerEpoch: ", h.ProducerEpoch)
+	dst = appendField(dst, " partitionLeaderEpoch: ", h.PartitionLeaderEpoch)
+	dst = strconv.AppendBool(append(dst, " isTransactional: "...), h.Transactional())
+	dst = strconv.AppendBool(append(dst, " isControl: "...), h.Control())
+	horizon, ok := h.DeleteHorizon()
+	return appendOptional(append(dst, " deleteHorizonMs: "...), horizon, ok)
+}
+
+func appendBatchEnd(dst []byte, h *batch.Header, pos int64, valid bool) []byte {
+	dst = appendField(dst, " position: ", pos)
+	dst = append(append(dst, ' '), h.TimestampType().String()...)
+	dst = appendField(dst, ": ", h.MaxTimestamp)
+	dst = appendField(dst, " size: ", h.Size())
+	dst = appendField(dst, " magic: ", h.Magic)
+	dst = append(append(dst, " compresscodec: "...), h.Codec().String()...)
+	dst = appendField(dst, " crc: ", h.CRC)
+	dst = strconv.AppendBool(append(dst, " isvalid: "...), valid)
+	return append(dst, '\n')
+}
+
+// record appends the line of a record, without its end.
+func (p *segmentPrinter) record(dst []byte, h *batch.Header, r *batch.Record) ([]byte, error) {
+	prefix := " "
+	if p.skip {
+		prefix = "| "
+	} else {
+		dst = appendField(dst, "| offset: ", r.Offset)
+		dst = append(append(dst, ' '), h.TimestampType().String()...)
+		dst = appendField(dst, ": ", r.Timestamp)
+		dst = appendField(dst, " keySize: ", r.KeySize)
+		dst = appendField(dst, " valueSize: ", r.ValueSize)
+		if h.Magic >= 2 {
+			dst = appendField(dst, " sequence: ", r.Sequence)
+			dst = append(dst, " headerKeys: ["...)
+			first := true
+			for hd := range r.Headers() {
+				if !first {
+					dst = append(dst, ',')
+				}
+				first = false
+				dst = javafmt.AppendText(dst, hd.Key)
+			}
+			dst = append(dst, ']')
+		} else {
+			dst = strconv.AppendBool(append(dst, " isValid: "...), r.Valid)
+			dst = appendField(dst, " crc: ", r.CRC)
+		}
+		if h.Control() {
+			return dumptext.AppendControl(dst, r.Key, r.Value)
+		}
+	}
+	if p.print && !h.Control() {
+		return p.decoder.Append(dst, prefix, dumptext.Record{Offset: r.Offset, Key: r.Key, Value: r.Value})
+	}
+	return dst, nil
+}
