@@ -99,6 +99,54 @@ func TestText(t *testing.T) {
 	}
 }
 
+// TestFaults: what no transcript shows, in the words of Kafka's classes.
+func TestFaults(t *testing.T) {
+	segment := func(start, end, epochs, state string) string {
+		return "01 00 00 02 74 00000000000000010000000000000002 00000003 00 00000000000000030000000000000004 00" +
+			start + end + "00000001 0000000000000005 0000000000000006" + epochs + "00000007 00" + state + "00"
+	}
+	const one, two, minus = "0000000000000001", "0000000000000002", "ffffffffffffffff"
+	const epochs = "03 00000002 0000000000000009 00 00000001 0000000000000008 00"
+	const twice = "04 00000002 0000000000000009 00 00000001 0000000000000008 00 00000002 000000000000000a 00"
+	for _, tt := range []struct{ name, value, want string }{
+		{"sorted", segment(one, two, epochs, "01"), "RemoteLogSegmentMetadata{remoteLogSegmentId=RemoteLogSegmentId{topicIdPartition=AAAAAAAAAAEAAAAAAAAAAg:t-3, id=AAAAAAAAAAMAAAAAAAAABA}, startOffset=1, endOffset=2, brokerId=1, maxTimestampMs=5, eventTimestampMs=6, segmentLeaderEpochs={1=8, 2=9}, segmentSizeInBytes=7, customMetadata=Optional.empty, state=COPY_SEGMENT_FINISHED, txnIdxEmpty=false}"},
+		{"last of equal epochs", segment(one, two, twice, "02"), "RemoteLogSegmentMetadata{remoteLogSegmentId=RemoteLogSegmentId{topicIdPartition=AAAAAAAAAAEAAAAAAAAAAg:t-3, id=AAAAAAAAAAMAAAAAAAAABA}, startOffset=1, endOffset=2, brokerId=1, maxTimestampMs=5, eventTimestampMs=6, segmentLeaderEpochs={1=8, 2=10}, segmentSizeInBytes=7, customMetadata=Optional.empty, state=DELETE_SEGMENT_STARTED, txnIdxEmpty=false}"},
+		{"start", segment(minus, two, epochs, "01"), "Error at offset 5, skipping. Unexpected start offset = -1. StartOffset for a remote segment cannot be negative"},
+		{"end", segment(two, one, epochs, "01"), "Error at offset 5, skipping. Unexpected end offset = 1. EndOffset for a remote segment cannot be less than startOffset = 2"},
+		{"no epochs", segment(one, two, "01", "09"), "Error at offset 5, skipping. segmentLeaderEpochs can not be null or empty"},
+		{"state", segment(one, two, epochs, "04"), "Error at offset 5, skipping. state can not be null"},
+		{"state of a deletion", "01 02 00 02 74 00000000000000010000000000000002 00000003 00 00000001 0000000000000006 03 00", "Error at offset 5, skipping. null"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			got, err := dumptext.RemoteLogMetadata.Append(nil, " ", dumptext.Record{Offset: 5, Value: kftest.Hex(t, tt.value)})
+			if want := " payload: " + tt.want; err != nil || string(got) != want {
+				t.Errorf("got  %s, %v\nwant %s", got, err, want)
+			}
+		})
+	}
+	for _, tt := range []struct{ name, key, value, want string }{
+		{"negative version of the key", "ffff 0000", "", "org.apache.kafka.common.InvalidRecordException: Invalid version found for control record: -1. May indicate data corruption"},
+		{"negative version of a marker", "0000 0000", "fffe 00000000", "org.apache.kafka.common.InvalidRecordException: Invalid version found for end transaction marker: -2. May indicate data corruption"},
+		{"short body", "0000 0003", "0000 00", "java.nio.BufferUnderflowException"},
+		{"null voters", "0000 0006", "0000 00", "java.lang.RuntimeException: non-nullable field voters was serialized as null"},
+		{"varint", "0000 0006", "0000 ffffffffff", "java.lang.IllegalArgumentException: Varint is too long, the most significant bit in the 5th byte is set, converted value: ffffffff"},
+		{"size of a tag", "0000 0004", "0000 01 05 ffffffff0f", "java.lang.NegativeArraySizeException: -1"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			got, err := dumptext.AppendControl([]byte("x"), kftest.Hex(t, tt.key), kftest.Hex(t, tt.value))
+			if err == nil || err.Error() != tt.want || string(got) != "x" {
+				t.Errorf("got %s, %v; want %s", got, err, tt.want)
+			}
+		})
+	}
+	for _, record := range [][2][]byte{{nil, {0}}, {{0, 0, 0, 1}, nil}} {
+		_, err := dumptext.AppendControl(nil, record[0], record[1])
+		if e, ok := errors.AsType[*dumptext.FatalError](err); !ok || e.Class != "java.lang.NullPointerException" || e.ShortStack() {
+			t.Errorf("%x, %x: got %v, want a NullPointerException", record[0], record[1], err)
+		}
+	}
+}
+
 func TestJSONOfVectors(t *testing.T) {
 	type part struct {
 		Type, Version *int16
@@ -125,6 +173,9 @@ func TestJSONOfVectors(t *testing.T) {
 				t.Errorf("got type %v version %v", key.Type, value.Version)
 			}
 			kftest.EqualJSON(t, key.Data, want.Key.Data)
+			if v.Topic != "__transaction_state" { // whose status is a name
+				kftest.EqualJSON(t, value.Data, want.Value.Data)
+			}
 		})
 	}
 	for _, v := range kftest.Vectors(t, "metadata-record") {

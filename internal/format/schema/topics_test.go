@@ -373,13 +373,11 @@ func fillValue(rnd *rand.Rand, f reflect.Value, nullable bool, version int16, fl
 func FuzzMessage(f *testing.F) {
 	all := messages()
 	names := slices.Sorted(maps.Keys(all)) // in a fixed order, so that a finding stays one
-	for i := range names {
-		for _, v := range kftest.Vectors(f, "metadata-record") {
-			f.Add(uint8(i), int16(0), v.Bytes[3:])
-		}
-		for _, v := range kftest.Vectors(f, "coordinator-record") {
-			f.Add(uint8(i), int16(v.Bytes[1]), v.Bytes[2:])
-		}
+	for i, v := range kftest.Vectors(f, "metadata-record") {
+		f.Add(uint8(i), int16(v.Bytes[2]), v.Bytes[3:])
+	}
+	for i, v := range kftest.Vectors(f, "coordinator-record") {
+		f.Add(uint8(i), int16(v.Bytes[1]), v.Bytes[2:])
 	}
 	f.Fuzz(func(t *testing.T, i uint8, version int16, p []byte) {
 		name := names[int(i)%len(names)]
