@@ -144,13 +144,13 @@ func TestMapOrder(t *testing.T) {
 }
 
 func order(keys []string, of ...string) string {
-	var found string
+	var found strings.Builder
 	for _, key := range keys {
 		if slices.Contains(of, key) {
-			found += key
+			found.WriteString(key)
 		}
 	}
-	return found
+	return found.String()
 }
 
 func FuzzText(f *testing.F) {
