@@ -20,6 +20,11 @@
 //   - kf takes zeros up to the end of the file for preallocation and says so:
 //     that is [Scan].
 //
+// A truncation of the log lowers the number of entries in memory only: until they
+// are overwritten the entries it dropped stay in the preallocated file, behind
+// the live ones. So an entry that does not rise is damage in a file without
+// preallocation, but ends the live entries of one with it.
+//
 // An entry 0 with offset and position 0 is healthy when it is the only one: the
 // relative offset of a one-record batch at the base offset is 0.
 //

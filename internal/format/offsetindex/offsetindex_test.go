@@ -127,6 +127,7 @@ func TestFiles(t *testing.T) {
 		{"position not rising", "00000005000000660000000600000066", 0},
 		{"negative offset", "0000000500000066fffffffd000000ba", 0},
 		{"negative position", "00000005ffffffff", 0},
+		{"remains of a truncation", "00000013000004ab000000120000047b" + strings.Repeat("00", 16), 0},
 		{"zeros between entries", "0000000500000066" + strings.Repeat("00", 16) + "00000006000000ba", 0},
 		{"all bits set", strings.Repeat("ff", 16), 0},
 	} {

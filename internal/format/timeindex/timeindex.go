@@ -20,6 +20,11 @@
 //   - kf takes zeros up to the end of the file for preallocation and says so:
 //     that is [Scan].
 //
+// A truncation of the log lowers the number of entries in memory only: until they
+// are overwritten the entries it dropped stay in the preallocated file, behind
+// the live ones. So an entry that does not rise is damage in a file without
+// preallocation, but ends the live entries of one with it.
+//
 // Source: Kafka 4.4.0, AbstractIndex.java, TimeIndex.java and
 // DumpLogSegments.java.
 package timeindex
@@ -113,7 +118,8 @@ func Entries(r io.Reader, base int64) iter.Seq2[Entry, error] {
 // finding comes with it as an [*entryfile.Error] that matches ErrOffset or
 // ErrOrder, and reading goes on. Values with a zero Entry are ErrHole, once for
 // each run of zeros between entries, and as the last ones ErrPreallocated, once,
-// then ErrRemainder or what r returned.
+// then ErrRemainder or what r returned. Whether an ErrOrder is damage or the
+// remains of a truncation is known when ErrPreallocated has come or not.
 func Scan(r io.Reader, base int64) iter.Seq2[Entry, error] {
 	return entryfile.Scan(r, EntrySize,
 		func(raw entryfile.Raw) (Entry, error) { return decode(raw, base) },

@@ -116,6 +116,7 @@ func TestFiles(t *testing.T) {
 		{"same timestamp", first + "0000018bcfe5680a00000005", 100},
 		{"offset falls", first + "0000018bcfe5681600000001", 100},
 		{"negative offset", "0000018bcfe5680afffffffe", 0},
+		{"remains of a truncation", "000001a2278cdc1f0000001c000001a2278c950300000021" + strings.Repeat("00", 24), 0},
 		{"zeros between entries", first + strings.Repeat("00", 12) + second, 0},
 	} {
 		fmt.Fprintf(&b, "== %s\n%s", tt.name, describe(kftest.Hex(t, tt.hex), tt.base))
