@@ -77,16 +77,18 @@ func Scan[E any](r io.Reader, size int, decode func(Raw) (E, error), check func(
 	return func(yield func(E, error) bool) {
 		var (
 			none  E
-			last  *E
-			zeros Raw   // the first entry held back, until it is known what follows
-			held  int64 // how many are held back
+			last  *E       // nil at first
+			prev  = new(E) // what last points to then
+			zeros Raw      // the first entry held back, until it is known what follows
+			held  int64    // how many are held back
 		)
 		emit := func(raw Raw) bool {
 			e, err := decode(raw)
 			if err == nil {
 				err = check(e, last)
 			}
-			last = &e
+			last = prev
+			*last = e
 			if err != nil {
 				err = &Error{raw.At, err}
 			}

@@ -128,13 +128,14 @@ func Entries(r io.Reader) iter.Seq2[Entry, error] {
 // last value: ErrRemainder, or what r returned.
 func Scan(r io.Reader, base int64) iter.Seq2[Entry, error] {
 	return func(yield func(Entry, error) bool) {
-		var last *Entry
+		var last, prev *Entry = nil, new(Entry) // nil at first, then prev
 		for e, err := range Entries(r) {
 			if err == nil {
 				if finding := e.check(base, last); finding != nil {
 					err = &entryfile.Error{At: e.At, Err: finding}
 				}
-				last = &e
+				last = prev
+				*last = e
 			}
 			if !yield(e, err) {
 				return
