@@ -1,6 +1,7 @@
 package dump
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -48,7 +49,24 @@ func openIndex(path string) (*indexFile, error) {
 
 func (f *indexFile) reader() io.Reader { return io.NewSectionReader(f, 0, f.size) }
 
-// an odd size is what a start check of the broker refuses, as damage.
+// padded reports whether zeros end the file: it belongs to an active segment, or
+// to one that was active when the broker was killed. Behind the entries of such a
+// file may stand others that a truncation of the log left; the broker does not
+// read them, and builds the file anew after a kill.
+func (f *indexFile) padded(entrySize int64) (bool, error) {
+	entries := f.size / entrySize
+	if entries < 2 {
+		return false, nil
+	}
+	p := make([]byte, entrySize)
+	if _, err := f.ReadAt(p, (entries-1)*entrySize); err != nil {
+		return false, err
+	}
+	return len(bytes.Trim(p, "\x00")) == 0, nil
+}
+
+// remainder returns what the check of a starting broker refuses: a size that is
+// not that of whole entries.
 func (f *indexFile) remainder(path string, entrySize int64) error {
 	if n := f.size % entrySize; n != 0 {
 		return fmt.Errorf("%s: byte %d: %d bytes are left behind the last entry, entries have %d", path, f.size-n, n, entrySize)
@@ -89,7 +107,12 @@ func (d *logDump) offsetIndex(ctx context.Context, path, name string) error {
 	if err := index.remainder(path, offsetindex.EntrySize); err != nil {
 		d.found(err)
 	}
+	padded, err := index.padded(offsetindex.EntrySize)
+	if err != nil {
+		return err
+	}
 	w := segment.NewWalker(log)
+	stale := false // what the broker does not read
 	var before *offsetindex.Entry
 	for e, err := range offsetindex.Entries(index.reader(), base) {
 		if errors.Is(err, offsetindex.ErrRemainder) {
@@ -104,22 +127,28 @@ func (d *logDump) offsetIndex(ctx context.Context, path, name string) error {
 		if before != nil && e.EndsDump(base) {
 			return nil
 		}
-		padding := before == nil && e.Offset == base && e.Position == 0
-		last, err := d.lastOffsetAt(w, path, e, maxMessageSize)
-		if err != nil {
+		rises := before == nil || e.Offset > before.Offset && e.Position > before.Position
+		stale = stale || padded && (!rises || before == nil && e.Offset == base && e.Position == 0 || int64(e.Position) >= log.Size)
+		found := func(err error) {
+			if !stale {
+				d.found(fmt.Errorf("%s: byte %d: entry of offset %d at position %d: %w", path, e.At, e.Offset, e.Position, err))
+			}
+		}
+		last, err := d.lastOffsetAt(w, e, maxMessageSize)
+		switch {
+		case err != nil && stale:
+			return fmt.Errorf("%s: byte %d: nothing is behind the entry of offset %d at position %d: the preallocated index of an active segment: %w", path, e.At, e.Offset, e.Position, err)
+		case err != nil:
 			return damage(fmt.Errorf("%s: byte %d: entry of offset %d: %w", path, e.At, e.Offset, err))
 		}
 		if last != e.Offset {
 			d.reports.mismatch(path, pair{e.Offset, last})
-			if !padding {
-				if err := d.indexed(w, e); err != nil {
-					d.found(fmt.Errorf("%s: byte %d: entry of offset %d at position %d: %w", path, e.At, e.Offset, e.Position, err))
-				}
+			if err := d.indexed(w, e); err != nil {
+				found(err)
 			}
 		}
-		if before != nil && (e.Offset <= before.Offset || e.Position <= before.Position) {
-			d.found(fmt.Errorf("%s: byte %d: entry of offset %d at position %d does not rise above that of offset %d at position %d",
-				path, e.At, e.Offset, e.Position, before.Offset, before.Position))
+		if !rises {
+			found(fmt.Errorf("it does not rise above offset %d at position %d", before.Offset, before.Position))
 		}
 		if !d.opts.VerifyOnly {
 			if err := d.printf("offset: %d position: %d\n", e.Offset, e.Position); err != nil {
@@ -133,7 +162,7 @@ func (d *logDump) offsetIndex(ctx context.Context, path, name string) error {
 
 // lastOffsetAt returns the last offset of what Kafka takes for a batch at the
 // position of e.
-func (d *logDump) lastOffsetAt(w *segment.Walker, path string, e offsetindex.Entry, maxMessageSize int) (int64, error) {
+func (d *logDump) lastOffsetAt(w *segment.Walker, e offsetindex.Entry, maxMessageSize int) (int64, error) {
 	if e.Position < 0 || maxMessageSize < 0 {
 		return 0, fmt.Errorf("position %d, at most %d bytes there: impossible", e.Position, maxMessageSize)
 	}
@@ -168,10 +197,26 @@ func (d *logDump) indexed(w *segment.Walker, e offsetindex.Entry) error {
 		return fmt.Errorf("the log has no such offset from there on")
 	case err != nil:
 		return err
-	case h.LastOffset() != e.Offset:
+	case h.LastOffset() != e.Offset && (pos != entry.Pos || !d.startsWith(entry, e.Offset)):
 		return fmt.Errorf("it is not the last offset of a batch: that at position %d ends with %d", pos, h.LastOffset())
 	}
 	return nil
+}
+
+// startsWith reports whether the first offset of the batch is the given one:
+// brokers up to 1.0 put that into the index.
+func (d *logDump) startsWith(e *segment.Entry, offset int64) bool {
+	if e.Header.BaseOffset == offset {
+		return true
+	}
+	rs, err := e.Open(&batch.Decoder{MaxInflated: d.opts.MaxInflated})
+	if err != nil {
+		return false
+	}
+	for r, err := range rs.All() {
+		return err == nil && r.Offset == offset
+	}
+	return false
 }
 
 func (d *logDump) offsetIndexSanity(path string, index *indexFile, base, entries int64) error {
@@ -219,7 +264,11 @@ func (d *logDump) timeIndex(ctx context.Context, path, name string) error {
 	if err := index.remainder(path, timeindex.EntrySize); err != nil {
 		d.found(err)
 	}
-	check := timeChecker{dump: d, path: path, base: base, w: segment.NewWalker(log), positions: offsetLookup{f: offsets, base: base}}
+	padded, err := index.padded(timeindex.EntrySize)
+	if err != nil {
+		return err
+	}
+	check := timeChecker{dump: d, path: path, padded: padded, w: segment.NewWalker(log), positions: offsetLookup{f: offsets, base: base}}
 	decoder := batch.Decoder{MaxInflated: d.opts.MaxInflated}
 	previous := timeindex.Entry{Timestamp: -1, Offset: base}
 	first := true
@@ -236,8 +285,8 @@ func (d *logDump) timeIndex(ctx context.Context, path, name string) error {
 		if !first && e.EndsDump(base) {
 			return nil
 		}
-		padding := first && e.Timestamp == 0 && e.Offset == base
-		if err := check.entry(e, previous, padding, &decoder); err != nil {
+		check.stale = check.stale || padded && (e.Timestamp <= previous.Timestamp || first && e.Timestamp == 0 && e.Offset == base)
+		if err := check.entry(e, previous, &decoder); err != nil {
 			return damage(fmt.Errorf("%s: byte %d: entry of timestamp %d, offset %d: %w", path, e.At, e.Timestamp, e.Offset, err))
 		}
 		if !d.opts.VerifyOnly {
@@ -267,9 +316,15 @@ func (d *logDump) timeIndexSanity(path string, index *indexFile, base int64) err
 		if err != nil {
 			return err
 		}
+		padded, err := index.padded(timeindex.EntrySize)
+		if err != nil {
+			return err
+		}
 		switch {
+		case last.Timestamp < first.Timestamp && padded:
+			return fmt.Errorf("%s: zeros end the file, as they do in an active segment: this check is for files of a broker that was stopped", path)
 		case last.Timestamp < first.Timestamp:
-			return damage(fmt.Errorf("%s: the last entry's timestamp %d is below the first one's, %d (as in the preallocated file of an active segment)", path, last.Timestamp, first.Timestamp))
+			return damage(fmt.Errorf("%s: the last entry's timestamp %d is below the first one's, %d", path, last.Timestamp, first.Timestamp))
 		case last.Offset < base:
 			return damage(fmt.Errorf("%s: the last entry's offset %d is below the base offset %d", path, last.Offset, base))
 		}
@@ -284,7 +339,8 @@ func (d *logDump) timeIndexSanity(path string, index *indexFile, base int64) err
 type timeChecker struct {
 	dump      *logDump
 	path      string
-	base      int64
+	padded    bool // zeros end the file
+	stale     bool // the entry is one that the broker does not read
 	w         *segment.Walker
 	positions offsetLookup
 
@@ -336,10 +392,10 @@ func (c *timeChecker) step() {
 }
 
 // entry checks one entry: an error ends the run as it ends Kafka's.
-func (c *timeChecker) entry(e, previous timeindex.Entry, padding bool, decoder *batch.Decoder) error {
+func (c *timeChecker) entry(e, previous timeindex.Entry, decoder *batch.Decoder) error {
 	reports := &c.dump.reports
 	found := func(format string, a ...any) {
-		if !padding {
+		if !c.stale {
 			c.dump.found(fmt.Errorf("%s: byte %d: entry of timestamp %d, offset %d: %w", c.path, e.At, e.Timestamp, e.Offset, fmt.Errorf(format, a...)))
 		}
 	}
@@ -357,6 +413,7 @@ func (c *timeChecker) entry(e, previous timeindex.Entry, padding bool, decoder *
 	switch {
 	case err == io.EOF:
 		reports.notFound(c.path, pair{e.Offset, -1})
+		c.stale = c.stale || c.padded
 		found("the log has no such offset")
 		return nil
 	case err != nil:
