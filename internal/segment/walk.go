@@ -1,0 +1,115 @@
+package segment
+
+import (
+	"fmt"
+	"io"
+
+	"kf/internal/format/batch"
+)
+
+// A Walker looks at single entries of a file at given positions, headers only:
+// what index entries point at. It keeps a window of the file, so that steps
+// over small batches do not cost a read each.
+type Walker struct {
+	f      *File
+	window []byte
+	at     int64 // of window[0] in the file
+}
+
+// NewWalker returns a walker over a regular file.
+func NewWalker(f *File) *Walker { return &Walker{f: f} }
+
+// bytes returns n bytes at pos, fewer at the end of the file.
+func (w *Walker) bytes(pos int64, n int) ([]byte, error) {
+	if pos < w.at || pos+int64(n) > w.at+int64(len(w.window)) {
+		const size = 4 << 10
+		if w.window == nil {
+			w.window = make([]byte, size)
+		}
+		got, err := w.f.ReadAt(w.window[:size], pos)
+		if err != nil && err != io.EOF {
+			w.window = w.window[:0]
+			return nil, err
+		}
+		w.window, w.at = w.window[:got], pos
+	}
+	p := w.window[pos-w.at:]
+	return p[:min(n, len(p))], nil
+}
+
+// Prefix returns the start of the entry at pos. It returns io.EOF if no whole
+// entry is left there, and an *[Error] with batch.ErrLength if what is there has
+// an impossible length.
+func (w *Walker) Prefix(pos int64) (batch.Prefix, error) {
+	if pos >= w.f.Size-batch.PrefixSize {
+		return batch.Prefix{}, io.EOF
+	}
+	p, err := w.bytes(pos, batch.PrefixSize)
+	if err == nil && len(p) < batch.PrefixSize {
+		return batch.Prefix{}, io.EOF
+	}
+	if err != nil {
+		return batch.Prefix{}, err
+	}
+	prefix := batch.DecodePrefix(p)
+	switch {
+	case prefix.Length < batch.MinLength:
+		err := fmt.Errorf("%w: %d, at least %d", batch.ErrLength, prefix.Length, batch.MinLength)
+		return prefix, &Error{Path: w.f.Path, Pos: pos, BaseOffset: -1, Err: err}
+	case prefix.Size() > w.f.Size-pos:
+		return prefix, io.EOF
+	}
+	return prefix, nil
+}
+
+// Header returns the header of the entry at pos.
+func (w *Walker) Header(pos int64) (batch.Header, error) {
+	p, err := w.bytes(pos, batch.HeaderSize)
+	if err != nil {
+		return batch.Header{}, err
+	}
+	h, err := batch.DecodeHeader(p)
+	if err != nil {
+		err = &Error{Path: w.f.Path, Pos: pos, BaseOffset: -1, Err: err}
+	}
+	return h, err
+}
+
+// Entry reads the whole entry at pos, which Prefix has found, into buf or, if
+// that is too small, a new buffer. It fails with ErrTooLarge above maxBatch.
+func (w *Walker) Entry(pos int64, buf []byte, maxBatch int64) (*Entry, error) {
+	h, err := w.Header(pos)
+	if err != nil {
+		return nil, err
+	}
+	size := h.Size()
+	if size > maxBatch {
+		return nil, &Error{Path: w.f.Path, Pos: pos, BaseOffset: h.BaseOffset, Err: fmt.Errorf("%w: %d bytes, limit is %d", ErrTooLarge, size, maxBatch)}
+	}
+	if int64(cap(buf)) < size {
+		buf = make([]byte, size)
+	}
+	if _, err := w.f.ReadAt(buf[:size], pos); err != nil {
+		return nil, &Error{Path: w.f.Path, Pos: pos, BaseOffset: h.BaseOffset, Err: err}
+	}
+	return &Entry{Pos: pos, Header: h, Data: buf[:size]}, nil
+}
+
+// Find returns the position and header of the first entry from pos on whose last
+// offset is at least offset, io.EOF if there is none.
+func (w *Walker) Find(pos, offset int64) (int64, batch.Header, error) {
+	for {
+		prefix, err := w.Prefix(pos)
+		if err != nil {
+			return pos, batch.Header{}, err
+		}
+		h, err := w.Header(pos)
+		if err != nil || h.LastOffset() >= offset {
+			return pos, h, err
+		}
+		pos += prefix.Size()
+	}
+}
+
+// Size returns the size of the file, in bytes.
+func (w *Walker) Size() int64 { return w.f.Size }
