@@ -166,8 +166,8 @@ func TestJSONOfVectors(t *testing.T) {
 			}
 			var key, value part
 			var want struct{ Key, Value part }
-			parse(t, topic.AppendKeyJSON(nil, v.Key), &key)
-			parse(t, topic.AppendValueJSON(nil, v.Key, v.Bytes), &value)
+			parse(t, text(topic.AppendKeyJSON(nil, v.Key)), &key)
+			parse(t, text(topic.AppendValueJSON(nil, v.Key, v.Bytes)), &value)
 			parse(t, v.Decoded, &want)
 			if key.Type == nil || value.Version == nil || *key.Type != *want.Key.Type || *value.Version != *want.Value.Version {
 				t.Errorf("got type %v version %v", key.Type, value.Version)
@@ -180,12 +180,12 @@ func TestJSONOfVectors(t *testing.T) {
 	}
 	for _, v := range kftest.Vectors(t, "metadata-record") {
 		var value, want part
-		parse(t, dumptext.ClusterMetadata.AppendValueJSON(nil, nil, v.Bytes), &value)
+		parse(t, text(dumptext.ClusterMetadata.AppendValueJSON(nil, nil, v.Bytes)), &value)
 		parse(t, v.Decoded, &want)
 		kftest.EqualJSON(t, value.Data, want.Data)
 	}
 	for _, v := range kftest.Vectors(t, "control-record") {
-		kftest.EqualJSON(t, dumptext.AppendControlJSON(nil, v.Key, v.Bytes), v.Decoded)
+		kftest.EqualJSON(t, text(dumptext.AppendControlJSON(nil, v.Key, v.Bytes)), v.Decoded)
 	}
 }
 
@@ -223,10 +223,10 @@ func TestJSON(t *testing.T) {
 				return kftest.Hex(t, s)
 			}
 			key, value := parse(tt.key), parse(tt.value)
-			if got := string(topic.AppendKeyJSON(nil, key)); got != tt.wantKey {
+			if got := string(text(topic.AppendKeyJSON(nil, key))); got != tt.wantKey {
 				t.Errorf("key\ngot  %s\nwant %s", got, tt.wantKey)
 			}
-			if got := string(topic.AppendValueJSON(nil, key, value)); got != tt.wantValue {
+			if got := string(text(topic.AppendValueJSON(nil, key, value))); got != tt.wantValue {
 				t.Errorf("value\ngot  %s\nwant %s", got, tt.wantValue)
 			}
 		})
@@ -249,10 +249,13 @@ func FuzzRecord(f *testing.F) {
 			t.Errorf("%v for a record with a key", err)
 		}
 		_, _ = dumptext.AppendControl(nil, key, value)
-		for _, text := range [][]byte{topic.AppendKeyJSON(nil, key), topic.AppendValueJSON(nil, key, value), dumptext.AppendControlJSON(nil, key, value)} {
+		for _, text := range [][]byte{text(topic.AppendKeyJSON(nil, key)), text(topic.AppendValueJSON(nil, key, value)), text(dumptext.AppendControlJSON(nil, key, value))} {
 			if !json.Valid(text) {
 				t.Errorf("not JSON: %s", text)
 			}
 		}
 	})
 }
+
+// text drops why a record was not decoded; its text says so too.
+func text(p []byte, _ error) []byte { return p }

@@ -26,14 +26,15 @@ import (
 //	error    why there is no data: an unknown type or version, or damage
 //	base64   all bytes of the key or value, where there is no data
 
-// AppendKeyJSON appends the JSON of a key; nil is null. It never fails: what
-// cannot be decoded is in it as bytes.
-func (t Topic) AppendKeyJSON(dst, key []byte) []byte {
+// AppendKeyJSON appends the JSON of a key; nil is null. What
+// cannot be decoded is in it as bytes, and the error says why: one that matches
+// schema.ErrUnknownType or ErrUnknownVersion is no damage, a newer Kafka wrote it.
+func (t Topic) AppendKeyJSON(dst, key []byte) ([]byte, error) {
 	if key == nil {
-		return append(dst, "null"...)
+		return append(dst, "null"...), nil
 	}
 	if t == ClusterMetadata || t == RemoteLogMetadata { // their keys have no meaning
-		return append(javafmt.AppendBase64(append(dst, `{"base64":`...), key), '}')
+		return append(javafmt.AppendBase64(append(dst, `{"base64":`...), key), '}'), nil
 	}
 	rec, err := t.decodeKey(key)
 	o := object{dst: append(dst, '{')}
@@ -41,30 +42,31 @@ func (t Topic) AppendKeyJSON(dst, key []byte) []byte {
 		o.typ(rec.Type, t.name(rec.Type))
 	}
 	if err != nil {
-		return o.failed(err, key)
+		return o.failed(err, key), err
 	}
 	o.member("data")
 	o.dst = schema.AppendJSON(o.dst, rec.Key, 0)
-	return o.end(rec.KeyUnread)
+	return o.end(rec.KeyUnread), nil
 }
 
 // AppendValueJSON appends the JSON of a value, which the key tells how to read;
-// nil is null, the tombstone of a coordinator's topic. It never fails either.
-func (t Topic) AppendValueJSON(dst, key, value []byte) []byte {
+// nil is null, the tombstone of a coordinator's topic. It fails
+// as AppendKeyJSON does.
+func (t Topic) AppendValueJSON(dst, key, value []byte) ([]byte, error) {
 	if value == nil {
-		return append(dst, "null"...)
+		return append(dst, "null"...), nil
 	}
 	o := object{dst: append(dst, '{')}
 	switch t {
 	case ClusterMetadata:
 		rec, err := kraftrec.Decode(value)
-		return o.framed(rec, kraftrec.Name(rec.Type), err, value)
+		return o.framed(rec, kraftrec.Name(rec.Type), err, value), known(rec, err)
 	case RemoteLogMetadata:
 		rec, err := remoterec.Decode(value)
-		return o.framed(rec, remoterec.Name(rec.Type), err, value)
+		return o.framed(rec, remoterec.Name(rec.Type), err, value), known(rec, err)
 	}
 	if len(key) < 2 {
-		return o.failed(errors.New("key has no record type"), value)
+		return o.failed(errNoType, value), errNoType
 	}
 	rec := schema.CoordinatorRecord{Type: int16(binary.BigEndian.Uint16(key))}
 	err := t.decodeValue(&rec, value)
@@ -73,17 +75,17 @@ func (t Topic) AppendValueJSON(dst, key, value []byte) []byte {
 		o.dst = strconv.AppendInt(o.dst, int64(int16(binary.BigEndian.Uint16(value))), 10)
 	}
 	if err != nil {
-		return o.failed(err, value)
+		return o.failed(err, value), err
 	}
 	o.member("data")
 	o.dst = appendValue(o.dst, rec.Value, rec.Version)
-	return o.end(rec.ValueUnread)
+	return o.end(rec.ValueUnread), nil
 }
 
 // AppendControlJSON appends one object for key and value of a control record. It
-// never fails either; base64 is of the value. A body that only decodes as the
+// fails as AppendKeyJSON does; base64 is of the value. A body that only decodes as the
 // version that it says it has is shown as that.
-func AppendControlJSON(dst, key, value []byte) []byte {
+func AppendControlJSON(dst, key, value []byte) ([]byte, error) {
 	o := object{dst: append(dst, '{')}
 	rec, err := control.Decode(key, value)
 	if err != nil {
@@ -97,13 +99,23 @@ func AppendControlJSON(dst, key, value []byte) []byte {
 	}
 	switch {
 	case err != nil:
-		return o.failed(err, value)
+		return o.failed(err, value), err
 	case rec.Message == nil:
-		return o.failed(schema.ErrUnknownType, value)
+		return o.failed(schema.ErrUnknownType, value), schema.ErrUnknownType
 	}
 	o.member("data")
 	o.dst = schema.AppendJSON(o.dst, rec.Message, rec.Version())
-	return o.end(rec.Unread)
+	return o.end(rec.Unread), nil
+}
+
+var errNoType = errors.New("key has no record type")
+
+// known returns nil if a record was decoded, also if bytes are left behind it.
+func known(rec schema.FramedRecord, err error) error {
+	if rec.Message != nil {
+		return nil
+	}
+	return err
 }
 
 func (t Topic) decodeKey(key []byte) (schema.CoordinatorRecord, error) {

@@ -29,21 +29,38 @@ type source struct {
 	quoted bool
 	text   func() (string, bool)
 	json   func() ([]byte, bool)
+	value  Value
+}
+
+// A Value is a column that prints itself: as JSON where that is asked for, else
+// as text. It has pointer receivers.
+type Value interface {
+	// AppendJSON appends one JSON value, on one line.
+	AppendJSON(dst []byte) []byte
+	// AppendText appends the text of a table cell or CSV field, before any
+	// quoting or escaping; false stands for null.
+	AppendText(dst []byte) ([]byte, bool)
 }
 
 // columns returns those of the struct v, which is addressable.
-func columns(v reflect.Value, f Format) []column {
+func columns(v reflect.Value, f Format, opt Options) []column {
 	var all []column
 	for field, fv := range v.Fields() {
-		name, tagged := field.Tag.Lookup("col")
+		tag, tagged := field.Tag.Lookup("col")
+		name, option, _ := strings.Cut(tag, ",")
+		hidden := option == "data" || option == "multi" && !opt.Multi
 		switch {
 		case field.Anonymous && !tagged && field.Type.Kind() == reflect.Struct:
-			all = append(all, columns(fv, f)...)
+			all = append(all, columns(fv, f, opt)...)
 			continue
 		case name == "-" || !tagged && !field.IsExported():
 			continue
 		case name == "" || !field.IsExported():
 			panic(fmt.Sprintf("render: field %s of %s needs to be exported with a col tag", field.Name, v.Type()))
+		case option != "" && option != "data" && option != "multi":
+			panic(fmt.Sprintf("render: field %s of %s: unknown option %q", field.Name, v.Type(), option))
+		case f == Table && hidden:
+			continue
 		}
 		src := sourceOf(fv)
 		all = append(all, column{
@@ -88,11 +105,25 @@ func (src source) in(f Format) func(dst []byte) []byte {
 			case !ok:
 				return append(dst, null...)
 			case isJSON:
-				return appendJSON(dst, s)
+				return AppendJSON(dst, s)
 			case f == CSV:
 				return appendCSV(dst, s)
 			}
 			return appendCell(dst, s, false)
+		}
+	case src.value != nil && isJSON:
+		return src.value.AppendJSON
+	case src.value != nil:
+		var text []byte
+		return func(dst []byte) []byte {
+			var ok bool
+			switch text, ok = src.value.AppendText(text[:0]); {
+			case !ok:
+				return append(dst, null...)
+			case f == CSV:
+				return appendCSV(dst, string(text))
+			}
+			return appendCell(dst, string(text), false)
 		}
 	}
 	return func(dst []byte) []byte {
@@ -113,6 +144,8 @@ func (src source) in(f Format) func(dst []byte) []byte {
 func sourceOf(v reflect.Value) source {
 	t := v.Type()
 	switch p := v.Addr().Interface().(type) {
+	case Value:
+		return source{value: p}
 	case *json.RawMessage:
 		return source{json: func() ([]byte, bool) { return oneLine(*p), len(*p) > 0 }}
 	case *time.Time:

@@ -8,9 +8,9 @@ import (
 
 const hexDigits = "0123456789abcdef"
 
-// appendJSON appends s as a JSON string. Besides what JSON demands it escapes
+// AppendJSON appends s as a JSON string, for implementations of Value. Besides what JSON demands it escapes
 // DEL and the C1 controls, which drive terminals too.
-func appendJSON(dst []byte, s string) []byte {
+func AppendJSON[T ~string | ~[]byte](dst []byte, s T) []byte {
 	dst = append(dst, '"')
 	start := 0
 	for i := 0; i < len(s); {
@@ -21,7 +21,7 @@ func appendJSON(dst []byte, s string) []byte {
 		}
 		r, n := rune(c), 1
 		if c >= utf8.RuneSelf {
-			r, n = utf8.DecodeRuneInString(s[i:])
+			r, n = decodeRune(s[i:])
 			if r > 0x9f && (r != utf8.RuneError || n > 1) && r != '\u2028' && r != '\u2029' {
 				i += n
 				continue
@@ -47,6 +47,10 @@ func appendJSON(dst []byte, s string) []byte {
 	}
 	dst = append(dst, s[start:]...)
 	return append(dst, '"')
+}
+
+func decodeRune[T ~string | ~[]byte](s T) (rune, int) {
+	return utf8.DecodeRuneInString(string(s[:min(len(s), utf8.UTFMax)]))
 }
 
 // appendCSV appends s as a CSV field that is not null.

@@ -12,6 +12,10 @@
 //		internal   int        // no tag: no column; `col:"-"` for an exported field
 //	}
 //
+// A column tagged "name,data" is for programs: JSON and CSV have it, tables, which
+// a screen must hold, do not. One tagged "name,multi" is in tables only if
+// Options.Multi says that the rows come from several files.
+//
 // # Values
 //
 //	Go                            JSON                      CSV                  table

@@ -17,6 +17,7 @@ const bufferSize = 64 << 10
 type Options struct {
 	Command string // in the JSON document: "dump", "groups lag"
 	Schema  int    // version of the rows in it; 0 is 1
+	Multi   bool   // the rows come from several files: tables show the columns tagged multi
 	Color   bool   // headings of tables stand out; see cli.Env.ColorStdout
 	Live    bool   // every row is written at once, for output that is watched as it grows
 }
@@ -74,7 +75,7 @@ func New[T any](w io.Writer, f Format, opt Options) *Writer[T] {
 // headings; in CSV the second type fails with [ErrMixed].
 func Rows[T any](out *Output) *Writer[T] {
 	w := &Writer[T]{out: out, row: new(T)}
-	w.cols = columns(reflect.ValueOf(w.row).Elem(), out.format)
+	w.cols = columns(reflect.ValueOf(w.row).Elem(), out.format, out.opt)
 	for i, c := range w.cols {
 		key := ","
 		if i == 0 {
@@ -170,7 +171,7 @@ func (out *Output) enter(s section) {
 	switch {
 	case out.current == nil && out.format == JSON:
 		out.buf = append(out.buf, `{"command":`...)
-		out.buf = appendJSON(out.buf, out.opt.Command)
+		out.buf = AppendJSON(out.buf, out.opt.Command)
 		out.buf = append(out.buf, `,"schema_version":`...)
 		out.buf = strconv.AppendInt(out.buf, int64(out.opt.Schema), 10)
 		out.buf = append(out.buf, `,"rows":[`...)

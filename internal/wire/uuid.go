@@ -26,7 +26,7 @@ func ParseUUID(s string) (UUID, error) {
 		raw = raw[:22]
 	}
 	p, err := base64.RawURLEncoding.DecodeString(raw)
-	if err != nil || len(p) != len(u) {
+	if err != nil || len(raw) != 22 || len(p) != len(u) { // base64 skips line feeds, Java does not
 		return u, fmt.Errorf("%q is not a uuid of 22 base64url characters", s)
 	}
 	copy(u[:], p)
