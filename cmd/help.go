@@ -44,6 +44,9 @@ var formats string
 //go:embed help/environment.txt
 var environment string
 
+//go:embed help/times.txt
+var times string
+
 // helpTopics are commands that do nothing: their help is a text of its own.
 func helpTopics() []*cobra.Command {
 	topic := func(name, short, text string) *cobra.Command {
@@ -52,6 +55,7 @@ func helpTopics() []*cobra.Command {
 	return []*cobra.Command{
 		topic("exit-codes", "What the exit codes mean", exitCodes),
 		topic("formats", "Which files kf knows, and how it prints rows", formats),
+		topic("times", "How to say a point in time", times),
 		topic("environment", "Settings: variables, file, flags", environment),
 	}
 }

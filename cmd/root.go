@@ -67,7 +67,7 @@ Rows go to standard output, everything else to standard error.`,
 	_ = root.MarkPersistentFlagFilename("config", "yaml", "yml")
 	_ = root.RegisterFlagCompletionFunc("color", cli.Complete(cli.ColorModes...))
 
-	addGroup(root, "offline", "Offline, on the files of a data directory:", dump.NewLogCommand(env))
+	addGroup(root, "offline", "Offline, on the files of a data directory:", dump.NewCommand(env), dump.NewLogCommand(env))
 	addGroup(root, "broker", "Broker:")
 	addGroup(root, "online", "Online, on any Kafka cluster:")
 	help := newHelpCommand(root)

@@ -3,6 +3,7 @@ package main
 
 import (
 	"os"
+	_ "time/tzdata" // times with a zone work where the system has no list of them
 
 	"kf/cmd"
 	"kf/internal/cli"

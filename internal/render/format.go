@@ -65,6 +65,10 @@ var Formats = []string{"table", "json", "jsonl", "csv"}
 
 func (f Format) String() string { return Formats[f] }
 
+// ForPrograms reports whether the format is read by programs that can take rows
+// of several kinds.
+func (f Format) ForPrograms() bool { return f == JSON || f == JSONLines }
+
 // Type is what pflag calls the type of the value.
 func (f Format) Type() string { return "format" }
 

@@ -135,6 +135,10 @@ func (w *Writer[T]) Write(row T) error {
 	return nil
 }
 
+// Expect makes the rows of w those whose headings stand for an output without
+// any row.
+func (w *Writer[T]) Expect() { w.out.first = w }
+
 // Close ends the document, also after an error of the command, so that it is
 // whole. It is for a Writer from [New]; one from [Rows] ends with its Output.
 func (w *Writer[T]) Close() error {

@@ -21,7 +21,9 @@ import (
 const (
 	DefaultMaxBatch = 64 << 20  // bytes
 	chunkSize       = 256 << 10 // fits the second-level cache of a core
-	bigChunk        = 4 << 20   // larger buffers exist one at a time and are not kept
+	headroom        = 64 << 10  // in front of a block, for the rest of the one before
+	maxBlock        = 2 << 20
+	bigChunk        = 4 << 20 // larger buffers exist one at a time and are not kept
 )
 
 // The ways a file can end other than behind an entry; match with errors.Is,
@@ -56,7 +58,12 @@ type File struct {
 	Path string
 	Size int64 // when it was opened; -1 for a pipe or a device
 	f    *os.File
+	pipe io.Reader // what a file without size is read from
 }
+
+// FromReader returns a file that can only be read from start to end, such as
+// standard input.
+func FromReader(path string, r io.Reader) *File { return &File{Path: path, Size: -1, pipe: r} }
 
 // Open opens the file for reading. A directory is an error.
 func Open(path string) (*File, error) {
@@ -72,52 +79,57 @@ func Open(path string) (*File, error) {
 		f.Close()
 		return nil, err
 	}
-	size := int64(-1)
-	if info.Mode().IsRegular() {
-		size = info.Size()
+	if !info.Mode().IsRegular() {
+		return &File{Path: path, Size: -1, f: f, pipe: f}, nil
 	}
-	return &File{Path: path, Size: size, f: f}, nil
+	return &File{Path: path, Size: info.Size(), f: f}, nil
 }
 
 // Close closes the file.
-func (f *File) Close() error { return f.f.Close() }
+func (f *File) Close() error {
+	if f.f == nil {
+		return nil
+	}
+	return f.f.Close()
+}
 
 // ReadAt reads as io.ReaderAt does; it fails on a pipe.
 func (f *File) ReadAt(p []byte, off int64) (int, error) { return f.f.ReadAt(p, off) }
 
-// reader returns the content from pos on, up to Size. A pipe is read from where
-// it stands.
-func (f *File) reader(pos int64) io.Reader {
-	if f.Size < 0 {
-		return f.f
-	}
-	return io.NewSectionReader(f.f, pos, f.Size-pos)
-}
-
 // A Scanner splits a file into chunks of whole entries, in order. Several
-// goroutines may call Next, each with a Chunk of its own.
+// goroutines may call Next, each with a Chunk of its own: they read blocks of the
+// file at the same time, and only then, one after the other, find out where in
+// its block the entries begin.
 type Scanner struct {
 	MaxBatch int64 // entries above this many bytes are not kept in memory
 	Resync   bool  // after damage, search for the next sound entry
 	Limit    int64 // look at the first bytes only; -1 for all
 
 	file *File
-	in   io.Reader
 
-	mu    sync.Mutex
-	pos   int64  // of rest[0] in the file
-	rest  []byte // read but not in a chunk yet
-	index int    // of the next chunk
-	eof   bool
-	err   error // what Next returns from now on
+	claims sync.Mutex
+	ticket int   // of the next block
+	next   int64 // where in the file it starts
+	block  int64 // how large it is
+
+	turns  sync.Mutex
+	passed *sync.Cond
+	turn   int    // ticket whose owner may use what follows
+	pos    int64  // in the file: everything in front is in a chunk
+	rest   []byte // what was read from pos on
+	index  int    // of the next chunk
+	eof    bool   // of a pipe
+	err    error  // what Next returns from now on
 
 	big sync.Mutex // held by the one chunk that is larger than bigChunk
 }
 
 // NewScanner returns a scanner over the file from byte pos on, which must be
-// where an entry starts.
+// where an entry starts; a pipe is read from where it stands.
 func NewScanner(f *File, pos int64) *Scanner {
-	return &Scanner{MaxBatch: DefaultMaxBatch, Limit: -1, file: f, in: f.reader(pos), pos: pos}
+	s := &Scanner{MaxBatch: DefaultMaxBatch, Limit: -1, file: f, pos: pos, next: pos, block: chunkSize}
+	s.passed = sync.NewCond(&s.turns)
+	return s
 }
 
 // A Chunk is a run of whole entries, or one piece of damage.
@@ -127,8 +139,10 @@ type Chunk struct {
 	Size   int64 // bytes of the file that the chunk stands for
 	Damage error // an *Error; there are no entries then
 
+	mem     []byte // what buf is part of, unless an entry was too long
 	buf     []byte
-	end     int // of the last whole entry in buf
+	end     int   // of the last whole entry in buf
+	skipped int64 // bytes between Pos and buf, while damage is passed
 	large   *Entry
 	release func()
 }
@@ -189,37 +203,125 @@ func (c *Chunk) Release() {
 		c.release()
 		c.release = nil
 	}
-	if cap(c.buf) > bigChunk {
-		c.buf = nil
-	}
-	c.large = nil
+	c.buf, c.large = nil, nil
 }
 
 // Next fills c with the next entries or the next piece of damage. At the end it
 // returns io.EOF. A file that cannot be read is any other error.
 func (s *Scanner) Next(ctx context.Context, c *Chunk) error {
-	c.Release()
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	for {
+		c.Release()
+		ticket, start, n := s.claim()
+		block, readErr := s.file.block(c, start, n)
+		s.wait(ticket)
+		more, err := s.take(ctx, c, start, block, readErr)
+		s.pass()
+		if !more {
+			return err
+		}
+	}
+}
+
+// claim gives out the next block of the file, empty at its end and in a pipe.
+func (s *Scanner) claim() (ticket int, start, n int64) {
+	s.claims.Lock()
+	defer s.claims.Unlock()
+	ticket, start = s.ticket, s.next
+	s.ticket++
+	if end := s.known(); end > start {
+		n = min(s.block, end-start)
+	}
+	s.next += n
+	return ticket, start, n
+}
+
+// known returns where what is looked at of a file ends; 0 for a pipe.
+func (s *Scanner) known() int64 {
+	if s.file.Size < 0 {
+		return 0
+	}
+	if s.Limit >= 0 {
+		// The header of a batch that is too short for one reaches beyond it.
+		return min(s.file.Size, s.Limit+batch.HeaderSize)
+	}
+	return s.file.Size
+}
+
+func (s *Scanner) wait(ticket int) {
+	s.turns.Lock()
+	for s.turn != ticket {
+		s.passed.Wait()
+	}
+}
+
+func (s *Scanner) pass() {
+	s.turn++
+	s.turns.Unlock()
+	s.passed.Broadcast()
+}
+
+// block reads n bytes at start into the memory of c, behind room for the rest
+// of the block in front.
+func (f *File) block(c *Chunk, start, n int64) ([]byte, error) {
+	if need := headroom + int(n); cap(c.mem) < need {
+		c.mem = make([]byte, need)
+	}
+	block := c.mem[headroom : headroom+int(n)]
+	if n == 0 {
+		return block, nil
+	}
+	got, err := f.f.ReadAt(block, start)
+	if err == io.EOF {
+		err = nil
+	}
+	return block[:got], err
+}
+
+// take makes c the next chunk, given the block of the file at start. More means
+// that there was nothing left to do in this block.
+func (s *Scanner) take(ctx context.Context, c *Chunk, start int64, block []byte, readErr error) (more bool, err error) {
 	if s.err == nil {
 		s.err = ctx.Err()
 	}
 	if s.err != nil {
-		return s.err
+		return false, s.err
 	}
-	*c = Chunk{Index: s.index, Pos: s.pos, buf: append(c.buf[:0], s.rest...)}
-	if err := s.fill(c, chunkSize); err != nil {
-		return s.fail(err)
-	}
-	if s.atEnd(c) {
+	end := start + int64(len(block))
+	if len(block) > 0 && s.pos >= end { // a long entry or damage went beyond this block
+		if s.pos < s.known() {
+			return true, nil
+		}
 		s.err = io.EOF
-		return s.err
+		return false, s.err
+	}
+	if readErr != nil {
+		return false, s.fail(readErr)
+	}
+	*c = Chunk{Index: s.index, Pos: s.pos, mem: c.mem}
+	switch have := s.pos + int64(len(s.rest)); {
+	case len(block) > 0 && s.pos >= start:
+		c.buf = block[s.pos-start:]
+	case len(block) > 0 && have == start && len(s.rest) <= headroom:
+		c.buf = c.mem[headroom-len(s.rest) : headroom+len(block)]
+		copy(c.buf, s.rest)
+	default:
+		c.buf = append(c.mem[:0], s.rest...)
+		want := chunkSize
+		if len(block) > 0 {
+			want = int(end - s.pos)
+		}
+		if err := s.fill(c, want); err != nil {
+			return false, s.fail(err)
+		}
+	}
+	if c.Pos >= s.end(c) {
+		s.err = io.EOF
+		return false, s.err
 	}
 	damage := s.split(c)
 	if c.end == 0 && damage == nil { // the first entry is longer than the buffer
-		var err error
 		if damage, err = s.readLong(c); err != nil {
-			return s.fail(err)
+			return false, s.fail(err)
 		}
 	}
 	switch {
@@ -232,11 +334,11 @@ func (s *Scanner) Next(ctx context.Context, c *Chunk) error {
 		s.pos += c.Size
 	default:
 		if err := s.damaged(ctx, c, damage); err != nil {
-			return s.fail(err)
+			return false, s.fail(err)
 		}
 	}
 	s.index++
-	return nil
+	return false, nil
 }
 
 func (s *Scanner) fail(err error) error {
@@ -249,13 +351,26 @@ func (s *Scanner) fail(err error) error {
 
 // fill reads until c.buf has n bytes or the file ends.
 func (s *Scanner) fill(c *Chunk, n int) error {
-	if s.eof || len(c.buf) >= n {
+	if len(c.buf) >= n {
 		return nil
 	}
 	if cap(c.buf) < n {
 		c.buf = append(make([]byte, 0, n), c.buf...)
 	}
-	got, err := io.ReadFull(s.in, c.buf[len(c.buf):n])
+	room := c.buf[len(c.buf):n]
+	var got int
+	var err error
+	if s.file.Size >= 0 {
+		from := c.Pos + c.skipped + int64(len(c.buf))
+		if left := s.known() - from; left < int64(len(room)) {
+			room = room[:max(left, 0)]
+		}
+		if len(room) > 0 {
+			got, err = s.file.f.ReadAt(room, from)
+		}
+	} else if !s.eof {
+		got, err = io.ReadFull(s.file.pipe, room)
+	}
 	c.buf = c.buf[:len(c.buf)+got]
 	if err == io.EOF || errors.Is(err, io.ErrUnexpectedEOF) {
 		s.eof = true
@@ -264,23 +379,26 @@ func (s *Scanner) fill(c *Chunk, n int) error {
 	return err
 }
 
+// ended reports whether nothing is left to read behind c.buf.
+func (s *Scanner) ended(c *Chunk) bool {
+	return s.eof || s.file.Size >= 0 && c.Pos+c.skipped+int64(len(c.buf)) >= s.known()
+}
+
 // end returns where the file, or what is looked at of it, ends as far as is
 // known: bytes in the buffer only count if there are no more.
 func (s *Scanner) end(c *Chunk) int64 {
 	end := int64(1<<63 - 1)
 	switch {
-	case s.eof:
-		end = c.Pos + int64(len(c.buf))
 	case s.file.Size >= 0:
 		end = s.file.Size
+	case s.eof:
+		end = c.Pos + c.skipped + int64(len(c.buf))
 	}
 	if s.Limit >= 0 {
 		end = min(end, s.Limit)
 	}
 	return end
 }
-
-func (s *Scanner) atEnd(c *Chunk) bool { return c.Pos >= s.end(c) }
 
 // split finds the whole entries in c.buf. Only if there is none does it return
 // what is wrong with the first, nil if that is just not all in the buffer.
@@ -306,7 +424,7 @@ func (s *Scanner) split(c *Chunk) error {
 		if prefix.Magic >= 2 {
 			need = max(need, batch.HeaderSize)
 		}
-		if need > int64(len(c.buf))-at && !s.eof || prefix.Size() > s.MaxBatch {
+		if need > int64(len(c.buf))-at && !s.ended(c) || prefix.Size() > s.MaxBatch {
 			return nil
 		}
 		c.end += int(prefix.Size())
@@ -328,12 +446,15 @@ func (s *Scanner) readLong(c *Chunk) (damage, err error) {
 	size := batch.DecodePrefix(c.buf).Size()
 	if size <= s.MaxBatch {
 		need := max(size, batch.HeaderSize)
+		s.claims.Lock()
+		s.block = min(max(s.block, 4*size), maxBlock)
+		s.claims.Unlock()
 		if need > bigChunk {
 			s.big.Lock()
 			c.release = s.big.Unlock
 		}
 		// On a pipe nothing says whether as much will come: grow as it does.
-		for n := int64(len(c.buf)); int64(len(c.buf)) < need && !s.eof; {
+		for n := int64(len(c.buf)); int64(len(c.buf)) < need && !s.ended(c); {
 			if n = min(2*n, need); s.file.Size >= 0 {
 				n = need
 			}
@@ -352,8 +473,8 @@ func (s *Scanner) readLong(c *Chunk) (damage, err error) {
 	}
 	sum, start := batch.NewChecksum(header.Magic)
 	sum.Write(c.buf[start:])
-	n, err := io.CopyN(sum, s.in, size-int64(len(c.buf)))
-	if err == io.EOF { // a pipe
+	n, err := io.CopyN(sum, s.behind(c), size-int64(len(c.buf)))
+	if err == io.EOF { // a pipe, or a file that became shorter
 		s.eof = true
 		return fmt.Errorf("%w: %d bytes of a batch of %d (%w)", ErrTail, int64(len(c.buf))+n, size, batch.ErrTruncated), nil
 	}
@@ -365,6 +486,15 @@ func (s *Scanner) readLong(c *Chunk) (damage, err error) {
 		c.large.large = &batch.ChecksumError{Stored: header.CRC, Computed: computed}
 	}
 	return nil, nil
+}
+
+// behind returns what follows c.buf in the file.
+func (s *Scanner) behind(c *Chunk) io.Reader {
+	if s.file.Size < 0 {
+		return s.file.pipe
+	}
+	from := c.Pos + int64(len(c.buf))
+	return io.NewSectionReader(s.file.f, from, s.file.Size-from)
 }
 
 // damaged makes c the damage at its position and steps over it: to the end of
@@ -381,11 +511,10 @@ func (s *Scanner) damaged(ctx context.Context, c *Chunk, damage error) error {
 		c.Size = s.end(c) - c.Pos
 		return nil
 	}
-	skipped := int64(0) // bytes before c.buf[0] that are passed
 	zeros := true
 	for {
 		from := 0
-		if skipped == 0 {
+		if c.skipped == 0 {
 			from = 1
 		}
 		at := -1
@@ -395,18 +524,19 @@ func (s *Scanner) damaged(ctx context.Context, c *Chunk, damage error) error {
 			}
 		}
 		if at >= 0 {
-			c.Size = skipped + int64(at)
+			c.Size = c.skipped + int64(at)
 			s.rest = append(s.rest[:0], c.buf[at:]...)
 			break
 		}
 		zeros = zeros && allZero(c.buf)
-		if s.eof {
-			c.Size = skipped + int64(len(c.buf))
+		if s.ended(c) {
+			c.Size = c.skipped + int64(len(c.buf))
 			s.rest = s.rest[:0]
 			break
 		}
 		if !zeros && !s.Resync && s.file.Size >= 0 {
 			c.Size = s.file.Size - c.Pos
+			s.rest = s.rest[:0]
 			break
 		}
 		if err := ctx.Err(); err != nil {
@@ -417,7 +547,7 @@ func (s *Scanner) damaged(ctx context.Context, c *Chunk, damage error) error {
 		if s.Resync {
 			keep = min(len(c.buf), batch.HeaderSize)
 		}
-		skipped += int64(len(c.buf) - keep)
+		c.skipped += int64(len(c.buf) - keep)
 		c.buf = append(c.buf[:0], c.buf[len(c.buf)-keep:]...)
 		if err := s.fill(c, chunkSize); err != nil {
 			return err
@@ -432,7 +562,7 @@ func (s *Scanner) damaged(ctx context.Context, c *Chunk, damage error) error {
 	if !s.Resync {
 		s.err = io.EOF
 	}
-	c.buf = c.buf[:0]
+	c.buf = nil
 	return nil
 }
 
@@ -454,12 +584,12 @@ func allZero(p []byte) bool {
 // search returns where in c.buf, from the given byte on, a sound entry starts,
 // reading more if one may; -1 if there is none.
 func (s *Scanner) search(c *Chunk, from int) int {
-	for at := from; at+batch.HeaderSize <= len(c.buf) || s.eof && at+batch.PrefixSize < len(c.buf); at++ {
+	for at := from; at+batch.HeaderSize <= len(c.buf) || s.ended(c) && at+batch.PrefixSize < len(c.buf); at++ {
 		if !plausible(c.buf[at:], s.MaxBatch) {
 			continue
 		}
 		size := int(batch.DecodePrefix(c.buf[at:]).Size())
-		if end := s.end(c); end-c.Pos < int64(at+size) && s.eof {
+		if s.end(c)-c.Pos-c.skipped < int64(at+size) {
 			continue
 		}
 		if s.fill(c, at+size) != nil || len(c.buf) < at+size {

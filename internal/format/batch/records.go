@@ -1,6 +1,7 @@
 package batch
 
 import (
+	"bytes"
 	"encoding/binary"
 	"fmt"
 	"iter"
@@ -48,6 +49,12 @@ func (r *Record) Headers() iter.Seq[RecordHeader] {
 			}
 		}
 	}
+}
+
+// CloneHeaders returns a record that only has the headers of r, in memory of its
+// own.
+func (r *Record) CloneHeaders() *Record {
+	return &Record{headers: bytes.Clone(r.headers), HeaderCount: r.HeaderCount}
 }
 
 // SetHeaders encodes the headers into r.

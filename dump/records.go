@@ -1,0 +1,438 @@
+package dump
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"kf/internal/cli"
+	"kf/internal/dumptext"
+	"kf/internal/format/batch"
+	"kf/internal/format/schema"
+	"kf/internal/logdir"
+	"kf/internal/segment"
+)
+
+// A recordRow is a record. The columns behind the headers are for programs.
+type recordRow struct {
+	File          string      `col:"file,multi"`
+	Kind          string      `col:"kind,data"`
+	Offset        int64       `col:"offset"`
+	Time          recordTime  `col:"time"`
+	Timestamp     int64       `col:"timestamp,data"`
+	TimestampType string      `col:"timestamp_type,data"`
+	Key           content     `col:"key"`
+	Value         content     `col:"value"`
+	Headers       headersCell `col:"headers"`
+	Sequence      *int32      `col:"sequence,data"`
+	ProducerID    *int64      `col:"producer_id,data"`
+	ProducerEpoch *int16      `col:"producer_epoch,data"`
+	LeaderEpoch   *int32      `col:"leader_epoch,data"`
+	Transactional bool        `col:"transactional,data"`
+	Control       bool        `col:"control,data"`
+	Position      int64       `col:"batch_position,data"`
+}
+
+// A batchRow is a record batch, or a message of magic 0 or 1.
+type batchRow struct {
+	File            string     `col:"file,multi"`
+	Kind            string     `col:"kind,data"`
+	Position        int64      `col:"position"`
+	Size            int64      `col:"size"`
+	BaseOffset      int64      `col:"base_offset"`
+	LastOffset      int64      `col:"last_offset"`
+	Count           *int32     `col:"count"`
+	MaxTime         recordTime `col:"max_time"`
+	BaseTimestamp   int64      `col:"base_timestamp,data"`
+	MaxTimestamp    int64      `col:"max_timestamp,data"`
+	TimestampType   string     `col:"timestamp_type,data"`
+	LeaderEpoch     *int32     `col:"leader_epoch"`
+	ProducerID      *int64     `col:"producer_id"`
+	ProducerEpoch   *int16     `col:"producer_epoch"`
+	BaseSequence    *int32     `col:"base_sequence"`
+	LastSequence    *int32     `col:"last_sequence,data"`
+	Transactional   bool       `col:"transactional"`
+	Control         bool       `col:"control"`
+	DeleteHorizonMs *int64     `col:"delete_horizon,data"`
+	Magic           int8       `col:"magic"`
+	Codec           string     `col:"codec"`
+	CRC             uint32     `col:"crc,data"`
+	Valid           bool       `col:"crc_valid"`
+}
+
+// A content is a key or value: bytes, or the JSON of a record that kf knows.
+type content struct {
+	cell
+	json []byte // on one line; nil if it is bytes
+}
+
+// AppendJSON implements render.Value.
+func (c *content) AppendJSON(dst []byte) []byte {
+	if c.json != nil {
+		return append(dst, c.json...)
+	}
+	return c.cell.AppendJSON(dst)
+}
+
+// AppendText implements render.Value.
+func (c *content) AppendText(dst []byte) ([]byte, bool) {
+	if c.json != nil {
+		return append(dst, c.json...), string(c.json) != "null"
+	}
+	return c.cell.AppendText(dst)
+}
+
+// clone returns the row with bytes of its own.
+func (r recordRow) clone() recordRow {
+	r.Key.p, r.Key.json = bytes.Clone(r.Key.p), bytes.Clone(r.Key.json)
+	r.Value.p, r.Value.json = bytes.Clone(r.Value.p), bytes.Clone(r.Value.json)
+	if r.Headers.r != nil {
+		r.Headers.r = r.Headers.r.CloneHeaders()
+	}
+	return r
+}
+
+// groupPartitions joins segments of the same directory, in the order of their
+// base offsets: their last records are those of the partition.
+func (d *dumper) groupPartitions(inputs []*input) []*input {
+	var out []*input
+	first := map[string]*input{}
+	for _, in := range inputs {
+		if in.kind != logdir.KindLog || in.stdin != nil || !in.file.HasBase {
+			out = append(out, in)
+			continue
+		}
+		dir := filepath.Dir(in.path)
+		if head := first[dir]; head != nil {
+			head.next = append(head.next, in)
+			continue
+		}
+		first[dir] = in
+		out = append(out, in)
+	}
+	for i, head := range out {
+		group := append([]*input{head}, head.next...)
+		slices.SortStableFunc(group, func(a, b *input) int { return cmp.Compare(a.file.BaseOffset, b.file.BaseOffset) })
+		for _, in := range group {
+			in.next = nil
+		}
+		out[i] = group[0]
+		out[i].next = group[1:]
+	}
+	return out
+}
+
+// segments prints a segment, or with --last the segments of a partition.
+func (d *dumper) segments(ctx context.Context, in *input) error {
+	if d.opts.Last == 0 {
+		p, err := d.newRecordPrinter(in)
+		if err != nil {
+			return err
+		}
+		return p.scan(ctx)
+	}
+	// The last records are in the last files: go back only as far as needed.
+	group := append([]*input{in}, in.next...)
+	var tails [][]recordRow
+	missing := d.opts.Last
+	for _, in := range slices.Backward(group) {
+		if missing == 0 {
+			break
+		}
+		p, err := d.newRecordPrinter(in)
+		if err != nil {
+			return err
+		}
+		p.ring = &ring{size: missing}
+		if err := p.scan(ctx); err != nil {
+			return err
+		}
+		rows := p.ring.rows()
+		missing -= len(rows)
+		tails = append(tails, rows)
+	}
+	for _, rows := range slices.Backward(tails) {
+		for _, row := range rows {
+			if err := write(&d.rows, d.rows.record, row); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// A ring keeps the last rows.
+type ring struct {
+	size int
+	kept []recordRow
+	at   int
+}
+
+func (r *ring) add(row recordRow) {
+	if len(r.kept) < r.size {
+		r.kept = append(r.kept, row.clone())
+		return
+	}
+	r.kept[r.at] = row.clone()
+	r.at = (r.at + 1) % r.size
+}
+
+func (r *ring) rows() []recordRow { return append(slices.Clone(r.kept[r.at:]), r.kept[:r.at]...) }
+
+// A recordPrinter prints the batches and records of one segment.
+type recordPrinter struct {
+	d        *dumper
+	in       *input
+	topic    dumptext.Topic
+	internal bool // topic decodes the records
+	decoder  batch.Decoder
+	ring     *ring // takes the rows instead of the output
+
+	base     int64 // from the name, MinInt64 if it has none
+	last     int64 // last offset of the batch in front, MinInt64 before the first
+	records  bool
+	batches  bool
+	key      []byte // JSON
+	value    []byte
+	misfits  [2]int64 // keys and values that are not of the format asked for
+	unknown  int64    // records of a newer Kafka
+	progress *cli.Progress
+}
+
+func (d *dumper) newRecordPrinter(in *input) (*recordPrinter, error) {
+	p := &recordPrinter{d: d, in: in, base: math.MinInt64, last: math.MinInt64}
+	p.decoder.MaxInflated = d.opts.MaxInflated
+	p.records = !d.opts.NoRecords
+	data := d.opts.Output.ForPrograms()
+	p.batches = d.opts.NoRecords || data && d.opts.Last == 0
+	switch {
+	case d.opts.BaseOffset >= 0:
+		p.base = d.opts.BaseOffset
+	case in.file.HasBase && in.kind == logdir.KindLog:
+		p.base = in.file.BaseOffset
+	}
+	name := d.opts.Topic
+	if name == "" {
+		switch partition, ok := logdir.PartitionOf(in.path); {
+		case in.kind == logdir.KindMetadataSnapshot:
+			name = logdir.TopicClusterMetadata
+		case ok && in.stdin == nil && logdir.IsInternal(partition.Topic):
+			name = partition.Topic
+		}
+	}
+	if name != "" && name != noTopic {
+		topic, err := d.opts.topic(name)
+		if err != nil {
+			return nil, err
+		}
+		p.topic, p.internal = topic, true
+	}
+	return p, nil
+}
+
+// scan prints the whole file.
+func (p *recordPrinter) scan(ctx context.Context) error {
+	f, err := p.in.openSegment()
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	s := segment.NewScanner(f, 0)
+	s.MaxBatch, s.Resync = p.d.opts.MaxBatch, p.d.opts.Resync
+	p.progress = p.d.env.Progress(max(f.Size, 0), p.in.path)
+	defer p.progress.Done()
+	var c segment.Chunk
+	defer func() { c.Release() }()
+	for {
+		err := s.Next(ctx, &c)
+		if err == io.EOF {
+			break
+		}
+		if err != nil {
+			return err
+		}
+		done, err := p.chunk(&c)
+		if err != nil {
+			return err
+		}
+		p.progress.Add(c.Size)
+		if done {
+			break
+		}
+	}
+	for i, what := range []string{"keys", "values"} {
+		if n := p.misfits[i]; n > 0 {
+			format := []ByteFormat{p.d.opts.Key, p.d.opts.Value}[i]
+			p.d.env.Warnf("%s: %d %s are not %s and are shown as they are", p.in.path, n, what, format)
+		}
+	}
+	if p.unknown > 0 {
+		p.d.env.Notef("%s: %d records are of a type or version that a newer Kafka wrote; their bytes are shown", p.in.path, p.unknown)
+	}
+	return nil
+}
+
+// chunk prints one chunk. It reports whether nothing that follows can be wanted.
+func (p *recordPrinter) chunk(c *segment.Chunk) (done bool, err error) {
+	if c.Damage != nil {
+		p.d.damage(c.Damage)
+		return false, nil
+	}
+	for e, err := range c.Entries(p.in.path) {
+		if err != nil {
+			p.d.damage(err)
+			return true, nil
+		}
+		h := &e.Header
+		switch {
+		case h.BaseOffset >= p.d.opts.ToOffset && h.Magic >= 2 && !p.d.opts.Resync:
+			return true, nil
+		case h.LastOffset() < p.d.opts.FromOffset,
+			h.Magic >= 2 && h.BaseOffset >= p.d.opts.ToOffset,
+			!p.d.opts.From.IsZero() && h.Magic >= 1 && h.MaxTimestamp < p.d.opts.From.UnixMilli():
+			p.last = h.LastOffset()
+			continue
+		}
+		if err := p.entry(e); err != nil {
+			return false, err
+		}
+	}
+	return false, nil
+}
+
+func (p *recordPrinter) fail(e *segment.Entry, err error) {
+	p.d.damage(&segment.Error{Path: p.in.path, Pos: e.Pos, BaseOffset: e.Header.BaseOffset, Err: err})
+}
+
+func (p *recordPrinter) entry(e *segment.Entry) error {
+	h := &e.Header
+	switch {
+	case p.last != math.MinInt64 && h.BaseOffset <= p.last:
+		p.fail(e, overlap(p.last))
+	case p.last == math.MinInt64 && h.BaseOffset < p.base:
+		p.fail(e, fmt.Errorf("the offset is below the base offset %d of the segment", p.base))
+	}
+	p.last = h.LastOffset()
+	check := e.Check()
+	if check != nil {
+		p.fail(e, check)
+	}
+	if p.batches {
+		if err := write(&p.d.rows, p.d.rows.batch, p.batchRow(e, check == nil)); err != nil {
+			return err
+		}
+	}
+	if !p.records {
+		return nil
+	}
+	rs, err := e.Open(&p.decoder)
+	if err != nil {
+		p.bodyFailed(e, err)
+		return nil
+	}
+	from, to := p.d.opts.From, p.d.opts.To
+	for r, err := range rs.All() {
+		if err != nil {
+			p.bodyFailed(e, err)
+			return nil
+		}
+		if r.Offset < p.d.opts.FromOffset || r.Offset >= p.d.opts.ToOffset ||
+			!from.IsZero() && r.Timestamp < from.UnixMilli() || !to.IsZero() && !time.UnixMilli(r.Timestamp).Before(to) {
+			continue
+		}
+		row := p.recordRow(e, r)
+		if p.ring != nil {
+			p.ring.add(row)
+			continue
+		}
+		if err := write(&p.d.rows, p.d.rows.record, row); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// bodyFailed reports records that cannot be read. A batch above a limit is no
+// damage, but its records were asked for.
+func (p *recordPrinter) bodyFailed(e *segment.Entry, err error) {
+	if errors.Is(err, segment.ErrTooLarge) {
+		p.d.fail(&segment.Error{Path: p.in.path, Pos: e.Pos, BaseOffset: e.Header.BaseOffset, Err: fmt.Errorf("%w: raise --max-batch to read its records", err)})
+		return
+	}
+	p.fail(e, err)
+}
+
+func (p *recordPrinter) batchRow(e *segment.Entry, valid bool) batchRow {
+	h := &e.Header
+	row := batchRow{
+		File: p.in.path, Kind: "batch", Position: e.Pos, Size: h.Size(), BaseOffset: h.BaseOffset, LastOffset: h.LastOffset(),
+		MaxTime: recordTime(h.MaxTimestamp), BaseTimestamp: h.BaseTimestamp, MaxTimestamp: h.MaxTimestamp,
+		TimestampType: h.TimestampType().String(), Transactional: h.Transactional(), Control: h.Control(),
+		Magic: h.Magic, Codec: h.Codec().String(), CRC: h.CRC, Valid: valid,
+		Count:         unless(h.Count, h.Magic < 2 && h.Count < 0),
+		LeaderEpoch:   unless(h.PartitionLeaderEpoch, h.PartitionLeaderEpoch == -1),
+		ProducerID:    unless(h.ProducerID, h.ProducerID == -1),
+		ProducerEpoch: unless(h.ProducerEpoch, h.ProducerEpoch == -1),
+		BaseSequence:  unless(h.BaseSequence, h.BaseSequence == -1),
+		LastSequence:  unless(h.LastSequence(), h.BaseSequence == -1),
+	}
+	if horizon, ok := h.DeleteHorizon(); ok {
+		row.DeleteHorizonMs = &horizon
+	}
+	return row
+}
+
+func (p *recordPrinter) recordRow(e *segment.Entry, r *batch.Record) recordRow {
+	h := &e.Header
+	row := recordRow{
+		File: p.in.path, Kind: "record", Offset: r.Offset, Time: recordTime(r.Timestamp), Timestamp: r.Timestamp,
+		TimestampType: h.TimestampType().String(), Transactional: h.Transactional(), Control: h.Control(), Position: e.Pos,
+		Headers:       headersCell{r},
+		Sequence:      unless(r.Sequence, r.Sequence == -1),
+		ProducerID:    unless(h.ProducerID, h.ProducerID == -1),
+		ProducerEpoch: unless(h.ProducerEpoch, h.ProducerEpoch == -1),
+		LeaderEpoch:   unless(h.PartitionLeaderEpoch, h.PartitionLeaderEpoch == -1),
+	}
+	switch {
+	case p.d.opts.NoContents:
+	case h.Control():
+		var err error
+		p.value, err = dumptext.AppendControlJSON(p.value[:0], r.Key, r.Value)
+		row.Value.json = p.value
+		p.undecoded(e, r, err)
+	case p.internal:
+		var err error
+		p.key, err = p.topic.AppendKeyJSON(p.key[:0], r.Key)
+		p.undecoded(e, r, err)
+		p.value, err = p.topic.AppendValueJSON(p.value[:0], r.Key, r.Value)
+		p.undecoded(e, r, err)
+		row.Key.json, row.Value.json = p.key, p.value
+	default:
+		var fits bool
+		if row.Key.cell, fits = newCell(r.Key, p.d.opts.Key); !fits {
+			p.misfits[0]++
+		}
+		if row.Value.cell, fits = newCell(r.Value, p.d.opts.Value); !fits {
+			p.misfits[1]++
+		}
+	}
+	return row
+}
+
+// undecoded counts or reports a record that could not be decoded to fields.
+func (p *recordPrinter) undecoded(e *segment.Entry, r *batch.Record, err error) {
+	switch {
+	case err == nil:
+	case errors.Is(err, schema.ErrUnknownType), errors.Is(err, schema.ErrUnknownVersion):
+		p.unknown++
+	default:
+		p.fail(e, fmt.Errorf("record at offset %d: %w", r.Offset, err))
+	}
+}
