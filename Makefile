@@ -40,7 +40,7 @@ test-fixtures: ## Run the tests on directories that Kafka wrote: KF_FIXTURES=DIR
 	@if [ -z "$(KF_FIXTURES)" ] || [ ! -d "$(KF_FIXTURES)" ]; then \
 		echo "make test-fixtures: KF_FIXTURES='$(KF_FIXTURES)' is no folder" >&2; exit 1; \
 	fi
-	KF_FIXTURES="$(abspath $(KF_FIXTURES))" $(GO) test -count=1 ./...
+	KF_FIXTURES="$(abspath $(KF_FIXTURES))" $(GO) test -count=1 -tags fixtures -run TestFixtures -v ./cmd/kf
 
 interop: ## Run the tests against Kafka's own programs (needs java and mvn)
 	@for program in java mvn; do \
