@@ -328,6 +328,9 @@ func (d *dumper) offsetCheckpoint(ctx context.Context, in *input, r io.Reader) e
 		if err != nil {
 			continue
 		}
+		if e.Offset < 0 {
+			d.damage(at(in, fmt.Errorf("%s-%d: the offset %d is below 0", e.Topic, e.Partition, e.Offset)))
+		}
 		if err := write(&d.rows, d.rows.offsetCheckpoint, offsetCheckpointRow{in.path, "offset_checkpoint_entry", e.Topic, e.Partition, e.Offset}); err != nil {
 			return err
 		}
@@ -336,6 +339,7 @@ func (d *dumper) offsetCheckpoint(ctx context.Context, in *input, r io.Reader) e
 }
 
 func (d *dumper) epochCheckpoint(ctx context.Context, in *input, r io.Reader) error {
+	var before *checkpoint.Epoch
 	for e, err := range checkpoint.Epochs(r) {
 		if err := d.line(ctx, in, err); err != nil {
 			return err
@@ -343,6 +347,10 @@ func (d *dumper) epochCheckpoint(ctx context.Context, in *input, r io.Reader) er
 		if err != nil {
 			continue
 		}
+		if before != nil && (e.Epoch <= before.Epoch || e.StartOffset <= before.StartOffset) {
+			d.damage(at(in, fmt.Errorf("epoch %d from offset %d does not rise above epoch %d from offset %d", e.Epoch, e.StartOffset, before.Epoch, before.StartOffset)))
+		}
+		before = &e
 		if err := write(&d.rows, d.rows.epoch, epochRow{in.path, "leader_epoch", e.Epoch, e.StartOffset}); err != nil {
 			return err
 		}
@@ -434,7 +442,10 @@ func unless[T any](v T, unset bool) *T {
 func (d *dumper) metaProperties(in *input, p []byte) error {
 	properties, err := metaprops.Parse(p)
 	if err == nil {
-		_, err = metaprops.FromProperties(properties)
+		var m metaprops.Meta
+		if m, err = metaprops.FromProperties(properties); err == nil && m.NodeID == nil {
+			err = errors.New("neither node.id nor broker.id is there: no broker starts with it")
+		}
 	}
 	if err != nil {
 		d.damage(at(in, err))

@@ -253,7 +253,7 @@ func (d *logDump) segment(ctx context.Context, path, name string) error {
 	if err != nil {
 		return err
 	}
-	base := int64(-1)
+	base := int64(unknownBase)
 	switch {
 	case strings.HasSuffix(name, ".log"):
 		if base, err = baseOffset(name); err != nil {
@@ -291,7 +291,7 @@ func (d *logDump) segment(ctx context.Context, path, name string) error {
 	p := &segmentPrinter{
 		dump: d, path: path, name: name, decoder: decoder,
 		print: d.opts.printData(), deep: d.opts.deep(), skip: d.opts.SkipMetadata,
-		whole: maxBytes == defaultMaxBytes, checkBase: base, lastOffset: -1, lastBatch: math.MinInt64,
+		whole: maxBytes == defaultMaxBytes, lastOffset: -1, sequence: newSequence(base),
 	}
 	return segment.Process(ctx, s, d.out, func() segment.Work {
 		work := p.newWork(batch.Decoder{MaxInflated: d.opts.MaxInflated})

@@ -3,7 +3,6 @@ package dump
 import (
 	"errors"
 	"fmt"
-	"math"
 	"strconv"
 
 	"kf/internal/dumptext"
@@ -18,12 +17,11 @@ type segmentPrinter struct {
 	path, name        string
 	decoder           dumptext.Decoder
 	print, deep, skip bool
-	whole             bool  // the file is looked at to its end
-	checkBase         int64 // base offset in the name, -1 if it has none
+	whole             bool // the file is looked at to its end
 
 	// What is known of the chunks that were printed; only touched in order.
 	lastOffset int64 // of the last record, -1 before the first
-	lastBatch  int64 // last offset of the last batch
+	sequence   sequence
 }
 
 // A pair is two numbers of a report.
@@ -34,16 +32,16 @@ type chunkFacts struct {
 	firstOffset, lastOffset int64 // of the records
 	records                 bool
 	gaps                    []pair // inside the chunk
-	batches                 bool
 	firstBatch              batch.Header
-	lastBatch               int64
+	firstPos                int64
+	sequence                sequence
 	damage                  []error
 }
 
 // newWork returns what a worker does with a chunk.
 func (p *segmentPrinter) newWork(decoder batch.Decoder) segment.Work {
 	return func(c *segment.Chunk, out *segment.Output) (func() error, error) {
-		facts := &chunkFacts{}
+		facts := &chunkFacts{sequence: newSequence(unknownBase)}
 		inOrder := func() error {
 			p.follow(facts)
 			return nil
@@ -66,31 +64,29 @@ func (p *segmentPrinter) newWork(decoder batch.Decoder) segment.Work {
 	}
 }
 
-// at gives an error of an entry its place.
+// at gives an error of an entry its place; nil stays nil.
 func (p *segmentPrinter) at(e *segment.Entry, err error) error {
+	if err == nil {
+		return nil
+	}
 	return &segment.Error{Path: p.path, Pos: e.Pos, BaseOffset: e.Header.BaseOffset, Err: err}
 }
 
 func (p *segmentPrinter) entry(e *segment.Entry, decoder *batch.Decoder, out *segment.Output, facts *chunkFacts) error {
 	h := &e.Header
-	if facts.batches && h.BaseOffset <= facts.lastBatch {
-		facts.damage = append(facts.damage, p.at(e, overlap(facts.lastBatch)))
+	if !facts.sequence.started {
+		facts.firstBatch, facts.firstPos = *h, e.Pos
 	}
-	if !facts.batches {
-		facts.firstBatch, facts.batches = *h, true
-	}
-	facts.lastBatch = h.LastOffset()
-
+	facts.found(p.at(e, facts.sequence.next(h)))
 	out.B = appendBatchStart(out.B, h)
 	if !h.Codec().Known() {
 		return damage(p.at(e, fmt.Errorf("unknown compression codec %d", uint8(h.Codec()))))
 	}
 	check := e.Check()
 	out.B = appendBatchEnd(out.B, h, e.Pos, check == nil)
-	if check != nil {
-		facts.damage = append(facts.damage, p.at(e, check))
-	}
+	facts.found(p.at(e, check))
 	if p.deep {
+		facts.found(p.at(e, emptyBatch(h)))
 		return p.records(e, decoder, out, facts)
 	}
 	return out.Full()
@@ -129,6 +125,12 @@ func (p *segmentPrinter) recordFailed(e *segment.Entry, r *batch.Record, err err
 	return p.at(e, fmt.Errorf("record at offset %d: %w", r.Offset, err))
 }
 
+func (f *chunkFacts) found(err error) {
+	if err != nil {
+		f.damage = append(f.damage, err)
+	}
+}
+
 func (f *chunkFacts) add(offset int64) {
 	if !f.records {
 		f.firstOffset, f.records = offset, true
@@ -150,26 +152,12 @@ func (p *segmentPrinter) follow(f *chunkFacts) {
 		}
 		p.lastOffset = f.lastOffset
 	}
-	if f.batches {
-		var err error
-		switch first := f.firstBatch.BaseOffset; {
-		case p.lastBatch == math.MinInt64 && first < p.checkBase:
-			err = fmt.Errorf("the offset is below %d, which the file name gives", p.checkBase)
-		case first <= p.lastBatch:
-			err = overlap(p.lastBatch)
-		}
-		if err != nil {
-			p.dump.found(fmt.Errorf("%s: batch at offset %d: %w", p.path, f.firstBatch.BaseOffset, err))
-		}
-		p.lastBatch = f.lastBatch
+	if err := p.sequence.join(&f.firstBatch, f.sequence); err != nil {
+		p.dump.found(&segment.Error{Path: p.path, Pos: f.firstPos, BaseOffset: f.firstBatch.BaseOffset, Err: err})
 	}
 	for _, err := range f.damage {
 		p.dump.found(err)
 	}
-}
-
-func overlap(last int64) error {
-	return fmt.Errorf("the offset is not above %d, the last offset of the batch in front", last)
 }
 
 // tail prints what kafka-dump-log.sh says of the end of a damaged file.

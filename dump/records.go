@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math"
 	"path/filepath"
 	"slices"
 	"time"
@@ -195,8 +194,7 @@ type recordPrinter struct {
 	decoder  batch.Decoder
 	ring     *ring // takes the rows instead of the output
 
-	base     int64 // from the name, MinInt64 if it has none
-	last     int64 // last offset of the batch in front, MinInt64 before the first
+	sequence sequence
 	records  bool
 	batches  bool
 	key      []byte // JSON
@@ -207,17 +205,19 @@ type recordPrinter struct {
 }
 
 func (d *dumper) newRecordPrinter(in *input) (*recordPrinter, error) {
-	p := &recordPrinter{d: d, in: in, base: math.MinInt64, last: math.MinInt64}
+	p := &recordPrinter{d: d, in: in}
+	base := int64(unknownBase)
 	p.decoder.MaxInflated = d.opts.MaxInflated
 	p.records = !d.opts.NoRecords
 	data := d.opts.Output.ForPrograms()
 	p.batches = d.opts.NoRecords || data && d.opts.Last == 0
 	switch {
 	case d.opts.BaseOffset >= 0:
-		p.base = d.opts.BaseOffset
+		base = d.opts.BaseOffset
 	case in.file.HasBase && in.kind == logdir.KindLog:
-		p.base = in.file.BaseOffset
+		base = in.file.BaseOffset
 	}
+	p.sequence = newSequence(base)
 	name := d.opts.Topic
 	if name == "" {
 		switch partition, ok := logdir.PartitionOf(in.path); {
@@ -297,7 +297,7 @@ func (p *recordPrinter) chunk(c *segment.Chunk) (done bool, err error) {
 		case h.LastOffset() < p.d.opts.FromOffset,
 			h.Magic >= 2 && h.BaseOffset >= p.d.opts.ToOffset,
 			!p.d.opts.From.IsZero() && h.Magic >= 1 && h.MaxTimestamp < p.d.opts.From.UnixMilli():
-			p.last = h.LastOffset()
+			_ = p.sequence.next(h) // not asked for, but what follows is compared with it
 			continue
 		}
 		if err := p.entry(e); err != nil {
@@ -313,13 +313,9 @@ func (p *recordPrinter) fail(e *segment.Entry, err error) {
 
 func (p *recordPrinter) entry(e *segment.Entry) error {
 	h := &e.Header
-	switch {
-	case p.last != math.MinInt64 && h.BaseOffset <= p.last:
-		p.fail(e, overlap(p.last))
-	case p.last == math.MinInt64 && h.BaseOffset < p.base:
-		p.fail(e, fmt.Errorf("the offset is below the base offset %d of the segment", p.base))
+	if err := p.sequence.next(h); err != nil {
+		p.fail(e, err)
 	}
-	p.last = h.LastOffset()
 	check := e.Check()
 	if check != nil {
 		p.fail(e, check)
@@ -331,6 +327,9 @@ func (p *recordPrinter) entry(e *segment.Entry) error {
 	}
 	if !p.records {
 		return nil
+	}
+	if err := emptyBatch(h); err != nil {
+		p.fail(e, err)
 	}
 	rs, err := e.Open(&p.decoder)
 	if err != nil {
