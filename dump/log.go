@@ -293,8 +293,9 @@ func (d *logDump) segment(ctx context.Context, path, name string) error {
 		print: d.opts.printData(), deep: d.opts.deep(), skip: d.opts.SkipMetadata,
 		whole: maxBytes == defaultMaxBytes, lastOffset: -1, sequence: newSequence(base),
 	}
+	big := new(batch.BigBuffer)
 	return segment.Process(ctx, s, d.out, func() segment.Work {
-		work := p.newWork(batch.Decoder{MaxInflated: d.opts.MaxInflated})
+		work := p.newWork(&batch.Decoder{MaxInflated: d.opts.MaxInflated, Big: big})
 		return func(c *segment.Chunk, out *segment.Output) (func() error, error) {
 			inOrder, err := work(c, out)
 			progress.Add(c.Size)

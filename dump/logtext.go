@@ -39,7 +39,7 @@ type chunkFacts struct {
 }
 
 // newWork returns what a worker does with a chunk.
-func (p *segmentPrinter) newWork(decoder batch.Decoder) segment.Work {
+func (p *segmentPrinter) newWork(decoder *batch.Decoder) segment.Work {
 	return func(c *segment.Chunk, out *segment.Output) (func() error, error) {
 		facts := &chunkFacts{sequence: newSequence(unknownBase)}
 		inOrder := func() error {
@@ -49,6 +49,7 @@ func (p *segmentPrinter) newWork(decoder batch.Decoder) segment.Work {
 		if c.Damage != nil {
 			return func() error { return p.tail(c) }, nil
 		}
+		defer decoder.Close()
 		for e, err := range c.Entries(p.path) {
 			if err != nil {
 				if e.Header.Magic < 0 {
@@ -56,7 +57,7 @@ func (p *segmentPrinter) newWork(decoder batch.Decoder) segment.Work {
 				}
 				return inOrder, damage(err)
 			}
-			if err := p.entry(e, &decoder, out, facts); err != nil {
+			if err := p.entry(e, decoder, out, facts); err != nil {
 				return inOrder, err
 			}
 		}

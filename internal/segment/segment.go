@@ -7,12 +7,14 @@
 package segment
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"os"
 	"sync"
+	"sync/atomic"
 
 	"kf/internal/format/batch"
 )
@@ -108,9 +110,10 @@ type Scanner struct {
 	file *File
 
 	claims sync.Mutex
-	ticket int   // of the next block
-	next   int64 // where in the file it starts
-	block  int64 // how large it is
+	ticket int          // of the next block
+	next   int64        // where in the file it starts
+	block  int64        // how large it is
+	done   atomic.Int64 // pos, for claims
 
 	turns  sync.Mutex
 	passed *sync.Cond
@@ -121,7 +124,8 @@ type Scanner struct {
 	eof    bool   // of a pipe
 	err    error  // what Next returns from now on
 
-	big sync.Mutex // held by the one chunk that is larger than bigChunk
+	big       sync.Mutex // held by the one chunk that is larger than bigChunk
+	bigBuffer []byte     // its memory
 }
 
 // NewScanner returns a scanner over the file from byte pos on, which must be
@@ -226,6 +230,7 @@ func (s *Scanner) Next(ctx context.Context, c *Chunk) error {
 func (s *Scanner) claim() (ticket int, start, n int64) {
 	s.claims.Lock()
 	defer s.claims.Unlock()
+	s.next = max(s.next, s.done.Load()) // a long entry or damage went further
 	ticket, start = s.ticket, s.next
 	s.ticket++
 	if end := s.known(); end > start {
@@ -255,6 +260,7 @@ func (s *Scanner) wait(ticket int) {
 }
 
 func (s *Scanner) pass() {
+	s.done.Store(s.pos)
 	s.turn++
 	s.turns.Unlock()
 	s.passed.Broadcast()
@@ -451,7 +457,11 @@ func (s *Scanner) readLong(c *Chunk) (damage, err error) {
 		s.claims.Unlock()
 		if need > bigChunk {
 			s.big.Lock()
-			c.release = s.big.Unlock
+			c.release = func() {
+				s.bigBuffer = c.buf[:0]
+				s.big.Unlock()
+			}
+			c.buf = append(s.bigBuffer, c.buf...)
 		}
 		// On a pipe nothing says whether as much will come: grow as it does.
 		for n := int64(len(c.buf)); int64(len(c.buf)) < need && !s.ended(c); {
@@ -511,7 +521,7 @@ func (s *Scanner) damaged(ctx context.Context, c *Chunk, damage error) error {
 		c.Size = s.end(c) - c.Pos
 		return nil
 	}
-	zeros := true
+	empty := true // nothing but zeros so far
 	for {
 		from := 0
 		if c.skipped == 0 {
@@ -520,7 +530,7 @@ func (s *Scanner) damaged(ctx context.Context, c *Chunk, damage error) error {
 		at := -1
 		if s.Resync {
 			if at = s.search(c, from); at >= 0 {
-				zeros = zeros && allZero(c.buf[:at])
+				empty = empty && allZero(c.buf[:at])
 			}
 		}
 		if at >= 0 {
@@ -528,13 +538,13 @@ func (s *Scanner) damaged(ctx context.Context, c *Chunk, damage error) error {
 			s.rest = append(s.rest[:0], c.buf[at:]...)
 			break
 		}
-		zeros = zeros && allZero(c.buf)
+		empty = empty && allZero(c.buf)
 		if s.ended(c) {
 			c.Size = c.skipped + int64(len(c.buf))
 			s.rest = s.rest[:0]
 			break
 		}
-		if !zeros && !s.Resync && s.file.Size >= 0 {
+		if !empty && !s.Resync && s.file.Size >= 0 {
 			c.Size = s.file.Size - c.Pos
 			s.rest = s.rest[:0]
 			break
@@ -554,7 +564,7 @@ func (s *Scanner) damaged(ctx context.Context, c *Chunk, damage error) error {
 		}
 	}
 	s.pos += c.Size
-	if zeros && c.Size > batch.PrefixSize {
+	if empty && c.Size > batch.PrefixSize {
 		e.Err = fmt.Errorf("%w: %d bytes, preallocated or never written", ErrZeros, c.Size)
 	} else if s.Resync {
 		e.Err = fmt.Errorf("%w; %d bytes skipped", damage, c.Size)
@@ -566,19 +576,16 @@ func (s *Scanner) damaged(ctx context.Context, c *Chunk, damage error) error {
 	return nil
 }
 
+var zeros [4 << 10]byte
+
 func allZero(p []byte) bool {
-	for len(p) >= 8 {
-		if p[0]|p[1]|p[2]|p[3]|p[4]|p[5]|p[6]|p[7] != 0 {
+	for len(p) > len(zeros) {
+		if !bytes.Equal(p[:len(zeros)], zeros[:]) {
 			return false
 		}
-		p = p[8:]
+		p = p[len(zeros):]
 	}
-	for _, b := range p {
-		if b != 0 {
-			return false
-		}
-	}
-	return true
+	return bytes.Equal(p, zeros[:len(p)])
 }
 
 // search returns where in c.buf, from the given byte on, a sound entry starts,

@@ -3,8 +3,10 @@ package batch
 import (
 	"bytes"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"iter"
+	"sync"
 
 	"kf/internal/format/codec"
 	"kf/internal/wire"
@@ -84,7 +86,32 @@ func (e *RecordError) Is(target error) bool { return target == ErrRecords }
 // A Decoder opens batches and keeps the buffer that they inflate into.
 type Decoder struct {
 	MaxInflated int // refuse batches that inflate to more bytes
-	buf         []byte
+
+	// Big, if it is set, is what decoders that work at the same time share for
+	// batches that inflate to a lot, so that their memory does not add up: only
+	// one of them at a time has such a batch open.
+	Big *BigBuffer
+
+	buf  []byte
+	held bool // Big is locked
+}
+
+// smallInflated is up to how many bytes a decoder inflates into its own buffer.
+const smallInflated = 4 << 20
+
+// A BigBuffer is the memory of one large batch.
+type BigBuffer struct {
+	mu  sync.Mutex
+	buf []byte
+}
+
+// Close lets other decoders have what this one shares with them. Records that
+// it opened are no longer valid.
+func (d *Decoder) Close() {
+	if d.held {
+		d.held = false
+		d.Big.mu.Unlock()
+	}
 }
 
 // Records are the records of one batch.
@@ -101,6 +128,7 @@ type Records struct {
 // fails with an error that matches ErrRecords or one of package codec's. The
 // records are not checked yet.
 func (d *Decoder) Open(h Header, p []byte) (Records, error) {
+	d.Close()
 	if h.Magic < 2 {
 		return d.openLegacy(h, p)
 	}
@@ -125,13 +153,22 @@ func (d *Decoder) Open(h Header, p []byte) (Records, error) {
 }
 
 func (d *Decoder) inflate(p []byte, id codec.ID, magic int8) ([]byte, error) {
-	// A buffer that one huge batch blew up is not kept for the small ones.
-	if cap(d.buf) > 8<<20 && len(p) < 64<<10 {
-		d.buf = nil
+	own := d.MaxInflated
+	if d.Big != nil {
+		own = min(own, smallInflated)
 	}
-	out, err := codec.Inflate(d.buf[:0], p, id, magic, d.MaxInflated)
+	out, err := codec.Inflate(d.buf[:0], p, id, magic, own)
 	if cap(out) > cap(d.buf) {
 		d.buf = out
+	}
+	if own == d.MaxInflated || !errors.Is(err, codec.ErrLimit) {
+		return out, err
+	}
+	d.Big.mu.Lock()
+	d.held = true
+	out, err = codec.Inflate(d.Big.buf[:0], p, id, magic, d.MaxInflated)
+	if cap(out) > cap(d.Big.buf) {
+		d.Big.buf = out
 	}
 	return out, err
 }
