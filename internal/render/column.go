@@ -30,10 +30,12 @@ type source struct {
 	text   func() (string, bool)
 	json   func() ([]byte, bool)
 	value  Value
+	right  bool // value is a number
 }
 
 // A Value is a column that prints itself: as JSON where that is asked for, else
-// as text. It has pointer receivers.
+// as text. It has pointer receivers. One with a method IsNumber() is aligned to
+// the right in tables.
 type Value interface {
 	// AppendJSON appends one JSON value, on one line.
 	AppendJSON(dst []byte) []byte
@@ -65,7 +67,7 @@ func columns(v reflect.Value, f Format, opt Options) []column {
 		src := sourceOf(fv)
 		all = append(all, column{
 			name:   name,
-			right:  src.number != nil && !src.quoted && fv.Kind() != reflect.Bool,
+			right:  src.right || src.number != nil && !src.quoted && fv.Kind() != reflect.Bool,
 			append: src.in(f),
 		})
 	}
@@ -121,9 +123,9 @@ func (src source) in(f Format) func(dst []byte) []byte {
 			case !ok:
 				return append(dst, null...)
 			case f == CSV:
-				return appendCSV(dst, string(text))
+				return appendCSV(dst, text)
 			}
-			return appendCell(dst, string(text), false)
+			return appendCell(dst, text, false)
 		}
 	}
 	return func(dst []byte) []byte {
@@ -134,9 +136,9 @@ func (src source) in(f Format) func(dst []byte) []byte {
 		case isJSON:
 			return append(dst, p...)
 		case f == CSV:
-			return appendCSV(dst, string(p))
+			return appendCSV(dst, p)
 		}
-		return appendCell(dst, string(p), true)
+		return appendCell(dst, p, true)
 	}
 }
 
@@ -145,7 +147,8 @@ func sourceOf(v reflect.Value) source {
 	t := v.Type()
 	switch p := v.Addr().Interface().(type) {
 	case Value:
-		return source{value: p}
+		_, number := p.(interface{ IsNumber() })
+		return source{value: p, right: number}
 	case *json.RawMessage:
 		return source{json: func() ([]byte, bool) { return oneLine(*p), len(*p) > 0 }}
 	case *time.Time:

@@ -2,7 +2,6 @@ package render
 
 import (
 	"strconv"
-	"strings"
 	"unicode/utf8"
 )
 
@@ -54,8 +53,8 @@ func decodeRune[T ~string | ~[]byte](s T) (rune, int) {
 }
 
 // appendCSV appends s as a CSV field that is not null.
-func appendCSV(dst []byte, s string) []byte {
-	quote := s == "" || s[0] == ' ' || s[0] == '\t' || s[len(s)-1] == ' ' || s[len(s)-1] == '\t'
+func appendCSV[T ~string | ~[]byte](dst []byte, s T) []byte {
+	quote := len(s) == 0 || s[0] == ' ' || s[0] == '\t' || s[len(s)-1] == ' ' || s[len(s)-1] == '\t'
 	ascii := true
 	for i := range len(s) {
 		switch c := s[i]; {
@@ -65,30 +64,29 @@ func appendCSV(dst []byte, s string) []byte {
 			ascii = false
 		}
 	}
-	if !ascii {
-		s = validUTF8(s)
+	if !ascii && !validUTF8(s) {
+		return appendCSV(dst, string([]rune(string(s)))) // U+FFFD for each byte that is not, as in JSON
 	}
 	if !quote {
 		return append(dst, s...)
 	}
 	dst = append(dst, '"')
-	for {
-		i := strings.IndexByte(s, '"')
-		if i < 0 {
-			dst = append(dst, s...)
-			return append(dst, '"')
+	start := 0
+	for i := range len(s) {
+		if s[i] == '"' {
+			dst = append(append(dst, s[start:i]...), '"')
+			start = i
 		}
-		dst = append(dst, s[:i]...)
-		dst = append(dst, '"', '"')
-		s = s[i+1:]
 	}
+	dst = append(dst, s[start:]...)
+	return append(dst, '"')
 }
 
 // appendCell appends s as the text of a table cell, which is one line without
 // blanks at its ends. A backslash stays single if s is JSON, which has none
 // that could be mistaken for ours.
-func appendCell(dst []byte, s string, isJSON bool) []byte {
-	quote := !isJSON && (s == "" || s == "-" || s[0] == ' ' || s[0] == '"' || s[len(s)-1] == ' ')
+func appendCell[T ~string | ~[]byte](dst []byte, s T, isJSON bool) []byte {
+	quote := !isJSON && (len(s) == 0 || len(s) == 1 && s[0] == '-' || s[0] == ' ' || s[0] == '"' || s[len(s)-1] == ' ')
 	if quote {
 		dst = append(dst, '"')
 	}
@@ -102,7 +100,7 @@ func appendCell(dst []byte, s string, isJSON bool) []byte {
 			i++
 			continue
 		}
-		r, n := utf8.DecodeRuneInString(s[i:])
+		r, n := decodeRune(s[i:])
 		switch {
 		case n == 1: // a control character, or a byte that is not UTF-8
 			dst = append(dst, '\\', 'x', hexDigits[c>>4], hexDigits[c&15])
@@ -124,10 +122,17 @@ func appendCell(dst []byte, s string, isJSON bool) []byte {
 	return dst
 }
 
-// validUTF8 returns s with U+FFFD for each byte that is not UTF-8, as in JSON.
-func validUTF8(s string) string {
-	if utf8.ValidString(s) {
-		return s
+func validUTF8[T ~string | ~[]byte](s T) bool {
+	for i := 0; i < len(s); {
+		if s[i] < utf8.RuneSelf {
+			i++
+			continue
+		}
+		r, n := decodeRune(s[i:])
+		if r == utf8.RuneError && n == 1 {
+			return false
+		}
+		i += n
 	}
-	return string([]rune(s))
+	return true
 }
