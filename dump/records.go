@@ -19,7 +19,7 @@ import (
 	"kf/internal/segment"
 )
 
-// A recordRow is a record. The columns behind the headers are for programs.
+// A recordRow is a record. The columns behind the value are for programs.
 type recordRow struct {
 	File          string      `col:"file,multi"`
 	Kind          string      `col:"kind,data"`
@@ -28,8 +28,8 @@ type recordRow struct {
 	Timestamp     int64       `col:"timestamp,data"`
 	TimestampType string      `col:"timestamp_type,data"`
 	Key           content     `col:"key"`
-	Value         content     `col:"value"`
 	Headers       headersCell `col:"headers"`
+	Value         content     `col:"value"` // the last in tables: the longest
 	Sequence      *int32      `col:"sequence,data"`
 	ProducerID    *int64      `col:"producer_id,data"`
 	ProducerEpoch *int16      `col:"producer_epoch,data"`
