@@ -14,6 +14,7 @@ import (
 	"kf/internal/cli"
 	"kf/internal/dumptext"
 	"kf/internal/format/batch"
+	"kf/internal/format/codec"
 	"kf/internal/format/schema"
 	"kf/internal/logdir"
 	"kf/internal/segment"
@@ -326,6 +327,9 @@ func (p *recordPrinter) entry(e *segment.Entry) error {
 		}
 	}
 	if !p.records {
+		if !h.Codec().Known() {
+			p.fail(e, fmt.Errorf("%w: id %d", codec.ErrUnknown, uint8(h.Codec())))
+		}
 		return nil
 	}
 	if err := emptyBatch(h); err != nil {
