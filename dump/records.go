@@ -100,21 +100,27 @@ func (r recordRow) clone() recordRow {
 }
 
 // groupPartitions joins segments of the same directory, in the order of their
-// base offsets: their last records are those of the partition.
+// base offsets: their last records are those of the partition. Those that the
+// cleaner writes or that are about to be removed hold records of others again:
+// they are not joined to them.
 func (d *dumper) groupPartitions(inputs []*input) []*input {
 	var out []*input
-	first := map[string]*input{}
+	type partition struct {
+		dir   string
+		state logdir.State
+	}
+	first := map[partition]*input{}
 	for _, in := range inputs {
 		if in.kind != logdir.KindLog || in.stdin != nil || !in.file.HasBase {
 			out = append(out, in)
 			continue
 		}
-		dir := filepath.Dir(in.path)
-		if head := first[dir]; head != nil {
+		of := partition{filepath.Dir(in.path), in.file.State}
+		if head := first[of]; head != nil {
 			head.next = append(head.next, in)
 			continue
 		}
-		first[dir] = in
+		first[of] = in
 		out = append(out, in)
 	}
 	for i, head := range out {
