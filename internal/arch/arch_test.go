@@ -29,8 +29,8 @@ var layers = []struct {
 	{"files", []string{"internal/segment", "internal/logdir", "internal/storage"}, true},
 	{"formats", []string{"internal/format/*"}, true},
 	{"fields", []string{"internal/wire"}, false},
-	{"leaves", []string{"internal/javafmt"}, false},
-	{"tests", []string{"internal/kftest", "internal/arch"}, false},
+	{"leaves", []string{"internal/javafmt", "internal/timearg"}, false},
+	{"tests", []string{"internal/kftest", "internal/arch", "internal/interop"}, false},
 }
 
 // owners are the only packages that may import these.
@@ -44,7 +44,7 @@ var owners = map[string][]string{
 // mute are packages that return values: they do not print, log, exit or read
 // flags, so they import none of banned.
 var (
-	mute   = []string{"internal/wire", "internal/format/*", "internal/segment", "internal/logdir", "internal/verify", "internal/storage", "internal/javafmt"}
+	mute   = []string{"internal/wire", "internal/format/*", "internal/segment", "internal/logdir", "internal/verify", "internal/storage", "internal/javafmt", "internal/timearg"}
 	banned = []string{"github.com/spf13/", "flag", "log", "log/slog", module + "/internal/cli", module + "/internal/render", module + "/internal/config"}
 )
 
