@@ -31,7 +31,7 @@ type Options struct {
 	Kind       logdir.Kind // of all files; "" finds out
 	BaseOffset int64       // of a file whose name does not give it, -1 if not known
 	Topic      string      // whose records a segment holds; "" goes by the directory
-	Key, Value ByteFormat
+	Key, Value render.ByteFormat
 
 	FromOffset, ToOffset int64     // of the records: from, and below; MinInt64 and MaxInt64 for all
 	From, To             time.Time // of the records: from, and before; zero for all
@@ -128,7 +128,7 @@ and the exit code is 3.`,
 	f.StringVar(&kind, "kind", "", "take the files for this `kind`, whatever their names and contents say")
 	f.Int64Var(&opts.BaseOffset, "base-offset", -1, "base `offset` of files whose names do not give it")
 	f.StringVar(&opts.Topic, "topic", "", "decode the records as those of this internal `topic`; none: do not decode them")
-	f.Var(&opts.Key, "key-format", "show keys as `format`: "+strings.Join(byteFormats, ", "))
+	f.Var(&opts.Key, "key-format", "show keys as `format`: "+strings.Join(render.ByteFormats, ", "))
 	f.Var(&opts.Value, "value-format", "show values as `format`")
 	f.StringVar(&offsets, "offset", "", "only records of `A:B`: offset A up to B-1; A:, :B and a single offset work too")
 	f.StringVar(&from, "from", "", "only records from this `time` on: see 'kf help times'")
@@ -147,8 +147,8 @@ and the exit code is 3.`,
 	}
 	_ = cmd.RegisterFlagCompletionFunc("kind", cli.Complete(kinds...))
 	_ = cmd.RegisterFlagCompletionFunc("topic", cli.Complete(topics...))
-	_ = cmd.RegisterFlagCompletionFunc("key-format", cli.Complete(byteFormats...))
-	_ = cmd.RegisterFlagCompletionFunc("value-format", cli.Complete(byteFormats...))
+	_ = cmd.RegisterFlagCompletionFunc("key-format", cli.Complete(render.ByteFormats...))
+	_ = cmd.RegisterFlagCompletionFunc("value-format", cli.Complete(render.ByteFormats...))
 	return cmd
 }
 

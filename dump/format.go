@@ -6,69 +6,35 @@ import (
 	"encoding/binary"
 	"encoding/hex"
 	"encoding/json"
-	"fmt"
-	"slices"
 	"strconv"
-	"strings"
 	"unicode/utf8"
 
 	"kf/internal/format/batch"
 	"kf/internal/render"
 )
 
-// A ByteFormat is how keys and values are shown.
-type ByteFormat int
-
-const (
-	Auto   ByteFormat = iota // text if the bytes are that, else base64 (JSON) or 0x… (table, CSV)
-	String                   // text; bytes that are not UTF-8 become U+FFFD
-	Hex
-	Base64
-	JSON // the bytes are JSON and go into the output as that
-	Int32
-	Int64
-	UUID // 16 bytes, in the form with dashes
-)
-
-var byteFormats = []string{"auto", "string", "hex", "base64", "json", "int32", "int64", "uuid"}
-
-func (f ByteFormat) String() string { return byteFormats[f] }
-
-// Type is what pflag calls the type of the value.
-func (f ByteFormat) Type() string { return "format" }
-
-// Set implements pflag.Value.
-func (f *ByteFormat) Set(s string) error {
-	i := slices.Index(byteFormats, s)
-	if i < 0 {
-		return fmt.Errorf("must be one of %s", strings.Join(byteFormats, ", "))
-	}
-	*f = ByteFormat(i)
-	return nil
-}
-
 // A cell is a key or a value. It refers to the bytes, it has no copy of them.
 type cell struct {
 	p      []byte // nil is null
-	format ByteFormat
+	format render.ByteFormat
 }
 
 // newCell shows p in a format. If p is not of that format it is shown as by
 // Auto, and fits is false.
-func newCell(p []byte, format ByteFormat) (c cell, fits bool) {
+func newCell(p []byte, format render.ByteFormat) (c cell, fits bool) {
 	fits = true
 	switch format {
-	case JSON:
-		fits = json.Valid(p)
-	case Int32:
+	case render.BytesJSON:
+		fits = json.Valid(p) && utf8.Valid(p) // json lets broken strings pass
+	case render.BytesInt32:
 		fits = len(p) == 4
-	case Int64:
+	case render.BytesInt64:
 		fits = len(p) == 8
-	case UUID:
+	case render.BytesUUID:
 		fits = len(p) == 16
 	}
 	if p == nil || !fits {
-		format = Auto
+		format = render.BytesAuto
 	}
 	return cell{p, format}, fits || p == nil
 }
@@ -78,14 +44,14 @@ func (c *cell) AppendJSON(dst []byte) []byte {
 	switch {
 	case c.p == nil:
 		return append(dst, "null"...)
-	case c.format == Auto && !utf8.Valid(c.p):
+	case c.format == render.BytesAuto && !utf8.Valid(c.p):
 		dst = append(dst, `{"base64":"`...)
 		return append(base64.StdEncoding.AppendEncode(dst, c.p), `"}`...)
-	case c.format == Auto, c.format == String:
+	case c.format == render.BytesAuto, c.format == render.BytesString:
 		return render.AppendJSON(dst, c.p)
-	case c.format == JSON:
+	case c.format == render.BytesJSON:
 		return appendCompact(dst, c.p)
-	case c.format == Int32, c.format == Int64:
+	case c.format == render.BytesInt32, c.format == render.BytesInt64:
 		dst, _ = c.AppendText(dst)
 		return dst
 	}
@@ -108,19 +74,19 @@ func (c *cell) AppendText(dst []byte) ([]byte, bool) {
 	switch {
 	case c.p == nil:
 		return dst, false
-	case c.format == Auto && !utf8.Valid(c.p):
+	case c.format == render.BytesAuto && !utf8.Valid(c.p):
 		return hex.AppendEncode(append(dst, "0x"...), c.p), true
-	case c.format == Auto, c.format == String:
+	case c.format == render.BytesAuto, c.format == render.BytesString:
 		return append(dst, c.p...), true
-	case c.format == Hex:
+	case c.format == render.BytesHex:
 		return hex.AppendEncode(dst, c.p), true
-	case c.format == Base64:
+	case c.format == render.BytesBase64:
 		return base64.StdEncoding.AppendEncode(dst, c.p), true
-	case c.format == Int32:
+	case c.format == render.BytesInt32:
 		return strconv.AppendInt(dst, int64(int32(binary.BigEndian.Uint32(c.p))), 10), true
-	case c.format == Int64:
+	case c.format == render.BytesInt64:
 		return strconv.AppendInt(dst, int64(binary.BigEndian.Uint64(c.p)), 10), true
-	case c.format == UUID:
+	case c.format == render.BytesUUID:
 		for i, n := range []int{4, 2, 2, 2, 6} {
 			if i > 0 {
 				dst = append(dst, '-')
@@ -146,7 +112,7 @@ func (c *headersCell) AppendJSON(dst []byte) []byte {
 			dst = append(dst, ',')
 		}
 		first = false
-		key, value := cell{h.Key, Auto}, cell{h.Value, Auto}
+		key, value := cell{h.Key, render.BytesAuto}, cell{h.Value, render.BytesAuto}
 		dst = key.AppendJSON(append(dst, `{"key":`...))
 		dst = append(value.AppendJSON(append(dst, `,"value":`...)), '}')
 	}
@@ -161,7 +127,7 @@ func (c *headersCell) AppendText(dst []byte) ([]byte, bool) {
 			dst = append(dst, ',')
 		}
 		first = false
-		key, value := cell{h.Key, Auto}, cell{h.Value, Auto}
+		key, value := cell{h.Key, render.BytesAuto}, cell{h.Value, render.BytesAuto}
 		dst, _ = key.AppendText(dst)
 		dst = append(dst, '=')
 		if h.Value == nil {

@@ -17,6 +17,7 @@ import (
 	"kf/internal/format/codec"
 	"kf/internal/format/schema"
 	"kf/internal/logdir"
+	"kf/internal/render"
 	"kf/internal/segment"
 )
 
@@ -276,7 +277,7 @@ func (p *recordPrinter) scan(ctx context.Context) error {
 	}
 	for i, what := range []string{"keys", "values"} {
 		if n := p.misfits[i]; n > 0 {
-			format := []ByteFormat{p.d.opts.Key, p.d.opts.Value}[i]
+			format := []render.ByteFormat{p.d.opts.Key, p.d.opts.Value}[i]
 			p.d.env.Warnf("%s: %d %s are not %s and are shown as they are", p.in.path, n, what, format)
 		}
 	}

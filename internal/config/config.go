@@ -28,9 +28,11 @@ import (
 // Config holds the value of each setting. The key in the file is the tag; the
 // variable is KF_ and the key in capitals; the flag has hyphens for underscores.
 type Config struct {
-	Output render.Format `mapstructure:"output"`
-	Color  cli.ColorMode `mapstructure:"color"`
-	Quiet  bool          `mapstructure:"quiet"`
+	Output      render.Format     `mapstructure:"output"`
+	Color       cli.ColorMode     `mapstructure:"color"`
+	Quiet       bool              `mapstructure:"quiet"`
+	KeyFormat   render.ByteFormat `mapstructure:"key_format"`
+	ValueFormat render.ByteFormat `mapstructure:"value_format"`
 
 	// origin says where a setting was found that is not at its default:
 	// "KF_OUTPUT", or "<file>: line 3: output".

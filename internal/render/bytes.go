@@ -11,7 +11,7 @@ import (
 type ByteFormat int
 
 const (
-	Auto        ByteFormat = iota // text if the bytes are that, else base64 (JSON) or 0x… (table, CSV)
+	BytesAuto   ByteFormat = iota // text if the bytes are that, else base64 (JSON) or 0x… (table, CSV)
 	BytesString                   // text; bytes that are not UTF-8 become U+FFFD
 	BytesHex
 	BytesBase64
