@@ -145,6 +145,7 @@ and the exit code is 3.`,
 	for topic := range dumptext.ShareGroupState + 1 {
 		topics = append(topics, topic.String())
 	}
+	cli.NoFiles(cmd, "base-offset", "offset", "from", "to", "last")
 	_ = cmd.RegisterFlagCompletionFunc("kind", cli.Complete(kinds...))
 	_ = cmd.RegisterFlagCompletionFunc("topic", cli.Complete(topics...))
 	_ = cmd.RegisterFlagCompletionFunc("key-format", cli.Complete(render.ByteFormats...))

@@ -57,6 +57,7 @@ func (l *Limits) addFlags(cmd *cobra.Command) {
 	cmd.Flags().Int64Var(&l.MaxBatch, "max-batch", segment.DefaultMaxBatch, "do not read the records of batches larger than this many `bytes`")
 	cmd.Flags().IntVar(&l.MaxInflated, "max-inflated", defaultMaxInflated, "do not read batches whose records inflate to more than this many `bytes`")
 	cmd.Flags().BoolVar(&l.Resync, "resync", false, "behind damage, search for the next sound batch and go on")
+	cli.NoFiles(cmd, "max-batch", "max-inflated")
 }
 
 // NewLogCommand returns "kf dump-log".
@@ -80,6 +81,9 @@ one line on standard error. Damage makes the exit code 3, also where Kafka's too
 returns 0; reports that it makes on sound files do not: gaps of compaction, a first
 offset above 0, preallocated zeros.
 
+The text is the default whatever the setting "output" says; -o on the command line
+prints the rows of "kf dump" instead, as a table with "-o table".
+
 Text goes out as UTF-8 in every locale. The decoder classes are those that come
 with Kafka: StringDecoder, IntegerDecoder, LongDecoder, DefaultDecoder.`,
 		Example: `  kf dump-log --files 00000000000000000000.log
@@ -102,7 +106,7 @@ with Kafka: StringDecoder, IntegerDecoder, LongDecoder, DefaultDecoder.`,
 				return cli.Usagef("%s: which files? give --files or their names", cmd.CommandPath())
 			}
 			opts.Files = append(opts.Files, args...)
-			if cmd.Flags().Changed("output") {
+			if cmd.Flags().Changed("output") { // not by a setting: scripts expect Kafka's text
 				return DumpLogRows(cmd.Context(), env, opts)
 			}
 			return DumpLog(cmd.Context(), env, opts)
@@ -128,6 +132,9 @@ with Kafka: StringDecoder, IntegerDecoder, LongDecoder, DefaultDecoder.`,
 	f.BoolVar(&version, "version", false, "print the version of the kafka-dump-log.sh that this is like")
 	opts.addFlags(cmd)
 	render.Flag(cmd, &opts.Output)
+	cmd.ValidArgsFunction = completeLogFiles
+	_ = cmd.RegisterFlagCompletionFunc("files", completeLogFileList)
+	cli.NoFiles(cmd, "max-bytes", "max-message-size")
 	decoders := cli.Complete(stringDecoder, toolsAPI+"IntegerDecoder", toolsAPI+"LongDecoder", toolsAPI+"DefaultDecoder")
 	_ = cmd.RegisterFlagCompletionFunc("key-decoder-class", decoders)
 	_ = cmd.RegisterFlagCompletionFunc("value-decoder-class", decoders)

@@ -83,6 +83,14 @@ func Complete(values ...string) cobra.CompletionFunc {
 	}
 }
 
+// NoFiles makes completion offer no file names for these flags of cmd, whose
+// values are numbers and the like.
+func NoFiles(cmd *cobra.Command, flags ...string) {
+	for _, name := range flags {
+		_ = cmd.RegisterFlagCompletionFunc(name, cobra.NoFileCompletions) // fails only for a flag that is not there
+	}
+}
+
 // Nearest returns the candidate that word is probably a misspelling of, "" if
 // there is none: at most 2 letters differ, fewer in short words.
 func Nearest(word string, candidates []string) string {
