@@ -71,7 +71,11 @@ func Kinds() []Kind {
 // ParseKind returns the kind that is written s, one of [Kinds].
 func ParseKind(s string) (Kind, error) {
 	if kinds := Kinds(); !slices.Contains(kinds, Kind(s)) {
-		return "", fmt.Errorf("unknown kind of file %q, want one of %v", s, kinds)
+		var names []string
+		for _, kind := range kinds {
+			names = append(names, string(kind))
+		}
+		return "", fmt.Errorf("unknown kind of file %q, want one of %s", s, strings.Join(names, ", "))
 	}
 	return Kind(s), nil
 }

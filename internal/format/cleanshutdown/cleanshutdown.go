@@ -47,7 +47,7 @@ func Decode(p []byte) (Marker, error) {
 	var m Marker
 	if raw, ok := fields["version"]; ok {
 		if err := json.Unmarshal(raw, &m.Version); err != nil {
-			return m, fmt.Errorf("%w: version: %w", ErrFormat, err)
+			return m, fmt.Errorf("%w: version is not a number", ErrFormat)
 		}
 	}
 	raw, ok := fields["brokerEpoch"]
@@ -56,7 +56,7 @@ func Decode(p []byte) (Marker, error) {
 	}
 	var epoch *int64 // stays nil for null
 	if err := json.Unmarshal(raw, &epoch); err != nil {
-		return m, fmt.Errorf("%w: brokerEpoch: %w", ErrFormat, err)
+		return m, fmt.Errorf("%w: brokerEpoch is not a number", ErrFormat)
 	}
 	m.BrokerEpoch = epoch
 	return m, nil
