@@ -98,12 +98,17 @@ error with file, byte and offset, reading goes on behind it where that makes sen
 and the exit code is 3.`,
 		Example: `  kf dump orders-0/00000000000000000000.log
   kf dump --no-records orders-0/*.log
-  kf dump -o jsonl --offset 100:200 orders-0/*.log | jq -r .value
+  kf dump -o jsonl --offset 100:200 orders-0/*.log | jq -r 'select(.kind == "record").value'
   kf dump --from '2026-08-06 22:00' --to '2026-08-06 23:00' orders-0/*.log
   kf dump --last 10 __consumer_offsets-12/*.log
   kf dump __cluster_metadata-0/*.checkpoint meta.properties replication-offset-checkpoint
   kf dump --kind log --base-offset 0 - < saved-bytes`,
-		Args: cli.Args(cobra.MinimumNArgs(1)),
+		Args: cli.Args(func(_ *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return errors.New("which files?")
+			}
+			return nil
+		}),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			opts.Paths = args
 			var err error
@@ -202,7 +207,11 @@ func Dump(ctx context.Context, env *cli.Env, opts Options) (err error) {
 		return err
 	}
 	for _, path := range opts.Paths {
-		if info, err := os.Stat(path); err == nil && info.IsDir() {
+		if path == "-" {
+			if opts.Kind == "" {
+				return cli.Usagef("standard input has no name: say what it is with --kind")
+			}
+		} else if info, err := os.Stat(path); err == nil && info.IsDir() {
 			return cli.Usagef("%s is a directory: name its files, as in %s", path, filepath.Join(path, "*"))
 		}
 	}
@@ -211,6 +220,9 @@ func Dump(ctx context.Context, env *cli.Env, opts Options) (err error) {
 		Command: opts.Command, Multi: len(opts.Paths) > 1, Color: env.ColorStdout(),
 	})
 	defer func() {
+		if !d.rows.expected && !opts.Output.ForPrograms() {
+			return // no headings of rows that nobody asked for
+		}
 		if cerr := d.out.Close(); err == nil || errors.Is(err, cli.Silent) || errors.Is(err, cli.ErrFindings) {
 			if cerr != nil {
 				err = cerr
@@ -225,6 +237,9 @@ func Dump(ctx context.Context, env *cli.Env, opts Options) (err error) {
 		} else {
 			inputs = append(inputs, in)
 		}
+	}
+	if opts.Output == render.CSV && !sameRows(inputs) {
+		return cli.Usage(render.ErrMixed)
 	}
 	if opts.Last > 0 {
 		inputs = d.groupPartitions(inputs)
@@ -270,9 +285,6 @@ func (d *dumper) input(path string) (*input, error) {
 	in := &input{path: path, kind: d.opts.Kind, size: -1}
 	if path == "-" {
 		in.path, in.stdin = "standard input", d.env.Stdin
-		if in.kind == "" {
-			return nil, errors.New("standard input has no name: say what it is with --kind")
-		}
 		return in, nil
 	}
 	f, err := os.Open(path)
@@ -313,6 +325,25 @@ func (d *dumper) input(path string) (*input, error) {
 	return in, nil
 }
 
+// sameRows reports whether the files have the same columns.
+func sameRows(inputs []*input) bool {
+	var first logdir.Kind
+	for _, in := range inputs {
+		kind := in.kind
+		switch kind {
+		case logdir.KindLock:
+			continue
+		case logdir.KindMetadataSnapshot:
+			kind = logdir.KindLog
+		}
+		if first != "" && kind != first {
+			return false
+		}
+		first = kind
+	}
+	return true
+}
+
 // base returns the base offset of a file that needs one.
 func (d *dumper) base(in *input) (int64, error) {
 	switch {
@@ -351,16 +382,16 @@ func (d *dumper) file(ctx context.Context, in *input) error {
 }
 
 func (d *dumper) print(ctx context.Context, in *input) error {
+	if in.kind == logdir.KindLock {
+		d.env.Notef("%s is the lock of a log directory, which holds nothing", in.path)
+		return nil
+	}
 	d.rows.expect(in.kind, d.opts.NoRecords)
 	if in.size == 0 {
 		d.env.Notef("%s is empty", in.path)
 	}
-	switch in.kind {
-	case logdir.KindLog, logdir.KindMetadataSnapshot:
+	if in.kind == logdir.KindLog || in.kind == logdir.KindMetadataSnapshot {
 		return d.segments(ctx, in)
-	case logdir.KindLock:
-		d.env.Notef("%s is the lock of a log directory: it is empty", in.path)
-		return nil
 	}
 	r, err := in.open()
 	if err != nil {

@@ -123,6 +123,7 @@ type rowWriters struct {
 	partition        *render.Writer[partitionMetadataRow]
 	quorum           *render.Writer[quorumStateRow]
 	cleanShutdown    *render.Writer[cleanShutdownRow]
+	expected         bool  // a file has rows, if it has any
 	err              error // of the output
 }
 
@@ -143,6 +144,7 @@ func (w *rowWriters) open(out *render.Output) {
 
 // expect makes the headings those of files of a kind, if no row is printed.
 func (w *rowWriters) expect(kind logdir.Kind, noRecords bool) {
+	w.expected = true
 	switch kind {
 	case logdir.KindLog, logdir.KindMetadataSnapshot:
 		if noRecords {

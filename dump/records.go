@@ -275,14 +275,14 @@ func (p *recordPrinter) scan(ctx context.Context) error {
 			break
 		}
 	}
-	for i, what := range []string{"keys", "values"} {
+	for i, what := range []string{"of the keys are", "of the values are"} {
 		if n := p.misfits[i]; n > 0 {
 			format := []render.ByteFormat{p.d.opts.Key, p.d.opts.Value}[i]
-			p.d.env.Warnf("%s: %d %s are not %s and are shown as they are", p.in.path, n, what, format)
+			p.d.env.Warnf("%s: %d %s not %s and shown as with \"auto\"", p.in.path, n, what, format)
 		}
 	}
 	if p.unknown > 0 {
-		p.d.env.Notef("%s: %d records are of a type or version that a newer Kafka wrote; their bytes are shown", p.in.path, p.unknown)
+		p.d.env.Warnf("%s: %d of the records have a type or version that kf does not know: a newer Kafka wrote them, or they are not of %s; see \"base64\" for their bytes", p.in.path, p.unknown, p.topic)
 	}
 	return nil
 }
@@ -291,6 +291,9 @@ func (p *recordPrinter) scan(ctx context.Context) error {
 func (p *recordPrinter) chunk(c *segment.Chunk) (done bool, err error) {
 	if c.Damage != nil {
 		p.d.damage(c.Damage)
+		if !p.d.opts.Resync && c.Size > batch.HeaderSize && !errors.Is(c.Damage, segment.ErrZeros) {
+			p.d.env.Notef("%s: %d bytes were not read: --resync searches them for sound batches", p.in.path, c.Size)
+		}
 		return false, nil
 	}
 	for e, err := range c.Entries(p.in.path) {
@@ -419,10 +422,12 @@ func (p *recordPrinter) recordRow(e *segment.Entry, r *batch.Record) recordRow {
 		p.undecoded(e, r, err)
 	case p.internal:
 		var err error
+		before := p.unknown
 		p.key, err = p.topic.AppendKeyJSON(p.key[:0], r.Key)
 		p.undecoded(e, r, err)
 		p.value, err = p.topic.AppendValueJSON(p.value[:0], r.Key, r.Value)
 		p.undecoded(e, r, err)
+		p.unknown = min(p.unknown, before+1) // key and value are one record
 		row.Key.json, row.Value.json = p.key, p.value
 	default:
 		var fits bool
