@@ -37,7 +37,6 @@ type Options struct {
 	From, To             time.Time // of the records: from, and before; zero for all
 	Last                 int       // only so many records of each partition, its last; 0 for all
 	NoRecords            bool      // batches instead of records
-	NoContents           bool      // no keys and values
 
 	Output  render.Format
 	Command string // in the JSON document

@@ -414,7 +414,6 @@ func (p *recordPrinter) recordRow(e *segment.Entry, r *batch.Record) recordRow {
 		LeaderEpoch:   unless(h.PartitionLeaderEpoch, h.PartitionLeaderEpoch == -1),
 	}
 	switch {
-	case p.d.opts.NoContents:
 	case h.Control():
 		var err error
 		p.value, err = dumptext.AppendControlJSON(p.value[:0], r.Key, r.Value)

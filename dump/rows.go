@@ -8,8 +8,8 @@ import (
 )
 
 // DumpLogRows prints what "kf dump-log" was asked for as rows: those of "kf
-// dump", batches alone without deep iteration, keys and values only where
-// dump-log prints them.
+// dump", batches alone without deep iteration. Records always have their keys and
+// values, also where the text has none: null is a tombstone.
 func DumpLogRows(ctx context.Context, env *cli.Env, opts LogOptions) error {
 	if opts.SanityOnly || opts.VerifyOnly || opts.maxBytes.given() {
 		return cli.Usagef("--index-sanity-check, --verify-index-only and --max-bytes have no rows: leave out --output")
@@ -19,8 +19,8 @@ func DumpLogRows(ctx context.Context, env *cli.Env, opts LogOptions) error {
 	}
 	rows := Options{
 		Paths: opts.Files, BaseOffset: -1, FromOffset: math.MinInt64, ToOffset: math.MaxInt64, Topic: noTopic,
-		NoRecords: !opts.deep(), NoContents: !opts.printData(),
-		Output: opts.Output, Command: logName, Limits: opts.Limits,
+		NoRecords: !opts.deep(),
+		Output:    opts.Output, Command: logName, Limits: opts.Limits,
 	}
 	for _, topic := range decoderOrder {
 		if opts.topics[topic] {
