@@ -2,9 +2,9 @@
 // prints can be compared with what Kafka's tools print.
 //
 // Text: Java's UTF-8 decoder replaces each ill-formed part by one U+FFFD. A part
-// is the longest prefix of a well-formed sequence, else one byte; only a complete
-// surrogate, ED A0..BF 80..BF, is one part of three bytes. Source: Kafka 4.4.0 on
-// Java 17, StringDecoder, over all sequences of 1 to 3 bytes.
+// is the longest prefix of a well-formed sequence, else one byte; but surrogates,
+// ED A0..BF 80..BF, and their first two bytes are one part each. Compared with
+// Java 17.0.15 over 6 million sequences of up to 12 bytes.
 //
 // JSON strings are Jackson's: the two characters and the controls that JSON
 // demands are escaped, with upper-case hex digits; nothing else is.
@@ -79,10 +79,12 @@ func part[T []byte | string](p T) (n int, ok bool) {
 		case 0xe0:
 			low = 0xa0
 		case 0xed:
-			if continues(1, 0xa0, 0xbf) && continues(2, 0x80, 0xbf) {
-				return 3, false
+			if continues(1, 0xa0, 0xbf) {
+				if continues(2, 0x80, 0xbf) {
+					return 3, false
+				}
+				return 2, false
 			}
-			high = 0x9f
 		}
 	case b >= 0xf0 && b <= 0xf4:
 		size = 4
