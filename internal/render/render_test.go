@@ -378,3 +378,26 @@ func BenchmarkWrite(b *testing.B) {
 		})
 	}
 }
+
+// A long cell of the last column leaves the others aligned.
+func TestLongLastColumn(t *testing.T) {
+	type row struct {
+		Key   string `col:"key"`
+		Value string `col:"value"`
+	}
+	var b strings.Builder
+	w := render.New[row](&b, render.Table, render.Options{})
+	long := strings.Repeat("v", 1000)
+	for _, r := range []row{{strings.Repeat("k", 100), long}, {"k", "v"}} {
+		if err := w.Write(r); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	want := "KEY" + strings.Repeat(" ", 99) + "VALUE\n" + strings.Repeat("k", 100) + "  " + long + "\nk" + strings.Repeat(" ", 101) + "v\n"
+	if b.String() != want {
+		t.Errorf("got\n%s\nwant\n%s", b.String(), want)
+	}
+}

@@ -2,6 +2,7 @@ package render
 
 import (
 	"bytes"
+	"slices"
 	"unicode/utf8"
 
 	"github.com/olekukonko/tablewriter"
@@ -27,7 +28,8 @@ type table struct {
 	width  []int // of the widest cell seen, in columns of the terminal
 	held   [][]string
 	bytes  int
-	stream bool // lines are padded as they come
+	stream bool // lines are padded as they come, …
+	limit  int  // … up to this width
 	cell   []byte
 }
 
@@ -46,7 +48,7 @@ func (t *table) begin() {
 	for i, h := range t.header {
 		t.width[i] = displayWidth(h)
 	}
-	t.held, t.bytes, t.stream = nil, 0, false
+	t.held, t.bytes, t.stream, t.limit = nil, 0, false, maxWidth
 }
 
 // row appends the current row to dst, or holds it back.
@@ -72,7 +74,7 @@ func (t *table) row(dst []byte) []byte {
 func (t *table) pour(dst []byte) []byte {
 	t.stream = true
 	for i := range t.width {
-		t.width[i] = min(t.width[i], max(maxWidth, displayWidth(t.header[i])))
+		t.width[i] = min(t.width[i], max(t.limit, displayWidth(t.header[i])))
 	}
 	start := len(dst)
 	dst = t.highlight(t.line(dst, t.header), start)
@@ -89,7 +91,7 @@ func (t *table) line(dst []byte, cells []string) []byte {
 		if i > 0 {
 			dst = append(dst, "  "...)
 		}
-		t.width[i] = min(t.width[i], max(maxWidth, len(t.header[i])))
+		t.width[i] = min(t.width[i], max(t.limit, len(t.header[i])))
 		pad := t.width[i] - displayWidth(cell)
 		if t.cols[i].right {
 			dst = appendBlanks(dst, pad)
@@ -114,10 +116,14 @@ func (t *table) end(dst []byte) []byte {
 	if t.stream {
 		return dst
 	}
-	for _, w := range t.width {
-		if w > 4*maxWidth { // one long cell must not widen a thousand lines
-			return t.pour(dst)
-		}
+	// One long cell must not widen a thousand lines. In the last column it widens none.
+	last := len(t.width) - 1
+	switch widest := slices.Max(append(t.width[:last:last], 0)); {
+	case widest > 4*maxWidth:
+		return t.pour(dst)
+	case t.width[last] > 4*maxWidth && !t.cols[last].right:
+		t.limit = 4 * maxWidth
+		return t.pour(dst)
 	}
 	start := len(dst)
 	dst = append(dst, t.layout()...)
