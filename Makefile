@@ -23,9 +23,8 @@ help: ## List the targets
 build: ## Build bin/kf, one static binary (VERSION=v1.2.3 names it)
 	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '$(LDFLAGS)' -o bin/kf ./cmd/kf
 
-demo: build ## Show what kf does
-	bin/kf --help
-	bin/kf version
+demo: build ## Show what kf does, on files that Kafka wrote
+	@PATH="$(CURDIR)/bin:$$PATH" bash cmd/kf/testdata/demo.sh
 
 # The race detector needs a C compiler: without one the tests run all the same.
 test: ## Run all tests, with the race detector where it works
