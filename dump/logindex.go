@@ -213,7 +213,7 @@ func (d *logDump) startsWith(e *segment.Entry, offset int64) bool {
 	if err != nil {
 		return false
 	}
-	for r, err := range rs.All() {
+	for r, err := range rs.Lenient() {
 		return err == nil && r.Offset == offset
 	}
 	return false
@@ -435,7 +435,7 @@ func (c *timeChecker) entry(e, previous timeindex.Entry, decoder *batch.Decoder)
 		return err
 	}
 	newest := int64(-1)
-	for r, err := range rs.All() {
+	for r, err := range rs.Lenient() {
 		if err != nil {
 			return err
 		}

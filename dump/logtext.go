@@ -95,13 +95,13 @@ func (p *segmentPrinter) entry(e *segment.Entry, decoder *batch.Decoder, out *se
 
 func (p *segmentPrinter) records(e *segment.Entry, decoder *batch.Decoder, out *segment.Output, facts *chunkFacts) error {
 	rs, err := e.Open(decoder)
-	if err == nil && rs.Compressed() {
+	if err == nil && rs.Compressed() && !rs.Legacy() {
 		err = rs.Check() // Kafka decodes such a batch whole before it prints any of it
 	}
 	if err != nil {
 		return damage(p.at(e, err))
 	}
-	for r, err := range rs.All() {
+	for r, err := range rs.Lenient() {
 		if err != nil {
 			return damage(p.at(e, err))
 		}
@@ -109,6 +109,7 @@ func (p *segmentPrinter) records(e *segment.Entry, decoder *batch.Decoder, out *
 		if out.B, err = p.record(out.B, &e.Header, r); err != nil {
 			return p.recordFailed(e, r, err)
 		}
+		facts.found(p.at(e, r.Fault))
 		out.B = append(out.B, '\n')
 		if err := out.Full(); err != nil {
 			return err
@@ -120,6 +121,9 @@ func (p *segmentPrinter) records(e *segment.Entry, decoder *batch.Decoder, out *
 // recordFailed says why the text of a record could not be made: the damage of a
 // control record, or a decoder that is not for this segment.
 func (p *segmentPrinter) recordFailed(e *segment.Entry, r *batch.Record, err error) error {
+	if errors.Is(err, batch.ErrRecords) {
+		return damage(p.at(e, err))
+	}
 	if e.Header.Control() {
 		return damage(p.at(e, fmt.Errorf("control record at offset %d: %w", r.Offset, err)))
 	}
@@ -224,11 +228,14 @@ func appendBatchEnd(dst []byte, h *batch.Header, pos int64, valid bool) []byte {
 	return append(dst, '\n')
 }
 
-// record appends the line of a record, without its end.
+// record appends the line of a record, without its end. Kafka looks at a key or
+// value that does not fit only to print it.
 func (p *segmentPrinter) record(dst []byte, h *batch.Header, r *batch.Record) ([]byte, error) {
 	prefix := " "
 	if p.skip {
 		prefix = "| "
+	} else if r.NoSizes {
+		return dst, r.Fault
 	} else {
 		dst = appendField(dst, "| offset: ", r.Offset)
 		dst = append(append(dst, ' '), h.TimestampType().String()...)
@@ -256,6 +263,9 @@ func (p *segmentPrinter) record(dst []byte, h *batch.Header, r *batch.Record) ([
 		}
 	}
 	if p.print && !h.Control() {
+		if r.Fault != nil {
+			return dst, r.Fault
+		}
 		return p.decoder.Append(dst, prefix, dumptext.Record{Offset: r.Offset, Key: r.Key, Value: r.Value})
 	}
 	return dst, nil

@@ -31,13 +31,24 @@ import (
 // Source: Kafka 4.4.0, LegacyRecord, AbstractLegacyRecordBatch.
 
 func decodeLegacyHeader(p []byte) (Header, error) {
-	least := legacyHeaderSize0
-	if p[16] == 1 {
-		least = legacyHeaderSize1
-	}
-	if len(p) < least {
+	if least := legacyHeaderSize(int8(p[16])); len(p) < least {
 		return Header{}, fmt.Errorf("%w: message header needs %d bytes, %d left", ErrTruncated, least, len(p))
 	}
+	return legacyHeader(p), nil
+}
+
+// legacyHeaderSize returns the size of the header of a message. Inside a wrapper
+// Kafka reads any magic but 0 like 1.
+func legacyHeaderSize(magic int8) int {
+	if magic == 0 {
+		return legacyHeaderSize0
+	}
+	return legacyHeaderSize1
+}
+
+// legacyHeader decodes the header of the message p, which has MinLength bytes at
+// least. Without room for a timestamp there is none.
+func legacyHeader(p []byte) Header {
 	be := binary.BigEndian
 	h := Header{
 		BaseOffset:           int64(be.Uint64(p)),
@@ -53,48 +64,52 @@ func decodeLegacyHeader(p []byte) (Header, error) {
 		BaseSequence:         noSequence,
 		Count:                1,
 	}
-	if h.Magic == 1 {
+	if h.Magic != 0 && len(p) >= legacyHeaderSize1 {
 		h.MaxTimestamp = int64(be.Uint64(p[18:]))
 		h.BaseTimestamp = h.MaxTimestamp
 	}
 	if h.Codec() != codec.None {
 		h.Count = unknownCount
 	}
-	return h, nil
+	return h
 }
 
 // decodeMessage decodes the whole message p, with its offset and length, into r.
-func decodeMessage(r *Record, h *Header, p []byte) error {
+// What does not fit is r.Fault.
+func decodeMessage(r *Record, h *Header, p []byte) {
 	*r = Record{Offset: h.BaseOffset, Timestamp: h.MaxTimestamp, Sequence: noSequence, CRC: h.CRC}
 	r.Valid = h.CRC == crc32.ChecksumIEEE(p[legacyStart:])
-	pos := legacyHeaderSize0
-	if h.Magic == 1 {
-		pos = legacyHeaderSize1
+	pos := int64(legacyHeaderSize(h.Magic))
+	keySize, ok := sizeAt(p, pos)
+	pos += sizeField
+	end := pos + int64(max(keySize, 0))
+	valueSize, sized := sizeAt(p, end)
+	if !ok || !sized {
+		r.Fault, r.NoSizes = errStructure, true
+		return
 	}
-	var ok bool
-	if r.Key, r.KeySize, pos, ok = legacyBytes(p, pos); ok {
-		r.Value, r.ValueSize, _, ok = legacyBytes(p, pos)
+	r.KeySize, r.ValueSize = keySize, valueSize
+	if keySize >= 0 {
+		r.Key = p[pos:end:end]
 	}
-	if !ok {
-		return errStructure
+	value := p[end+sizeField:]
+	switch {
+	case valueSize < 0:
+	case int64(valueSize) > int64(len(value)):
+		r.Fault = fmt.Errorf("value of %d bytes, %d left", valueSize, len(value))
+	default:
+		r.Value = value[:valueSize:valueSize]
 	}
-	return nil
 }
 
-func legacyBytes(p []byte, pos int) (field []byte, size int32, next int, ok bool) {
-	if len(p)-pos < 4 {
-		return nil, 0, 0, false
+const sizeField = 4
+
+// sizeAt returns the size that stands in p at pos.
+func sizeAt(p []byte, pos int64) (size int32, ok bool) {
+	if int64(len(p))-pos < sizeField {
+		return 0, false
 	}
-	size = int32(binary.BigEndian.Uint32(p[pos:]))
-	pos += 4
-	switch {
-	case size < 0:
-		return nil, size, pos, true
-	case int64(size) > int64(len(p)-pos):
-		return nil, 0, 0, false
-	}
-	end := pos + int(size)
-	return p[pos:end:end], size, end, true
+	return int32(binary.BigEndian.Uint32(p[pos:])), true
 }
 
 func (d *Decoder) openLegacy(h Header, p []byte) (Records, error) {
@@ -105,10 +120,10 @@ func (d *Decoder) openLegacy(h Header, p []byte) (Records, error) {
 	}
 	rs.compressed = true
 	var wrapper Record
-	if err := decodeMessage(&wrapper, &h, p); err != nil {
-		return Records{}, fmt.Errorf("%w: %w", ErrRecords, err)
-	}
+	decodeMessage(&wrapper, &h, p)
 	switch {
+	case wrapper.Fault != nil:
+		return Records{}, fmt.Errorf("%w: %w", ErrRecords, wrapper.Fault)
 	case id == codec.Zstd:
 		return Records{}, fmt.Errorf("%w: zstd in a message of magic %d", ErrRecords, h.Magic)
 	case wrapper.Value == nil:
@@ -118,17 +133,21 @@ func (d *Decoder) openLegacy(h Header, p []byte) (Records, error) {
 	if rs.body, err = d.inflate(wrapper.Value, id, h.Magic); err != nil {
 		return Records{}, err
 	}
-	if h.Magic == 1 && h.BaseOffset != 0 {
-		last := int64(-1)
-		for inner, err := range innerMessages(rs.body) {
-			if err != nil {
-				return Records{}, err
-			}
-			last = DecodePrefix(inner).Offset
+	last, count := int64(0), 0
+	for inner, err := range innerMessages(rs.body) {
+		if err != nil {
+			return Records{}, err
 		}
-		if last > h.BaseOffset {
-			return Records{}, fmt.Errorf("%w: offset %d of the wrapper is below inner offset %d", ErrRecords, h.BaseOffset, last)
-		}
+		last = DecodePrefix(inner).Offset
+		count++
+	}
+	switch {
+	case count == 0:
+		return Records{}, fmt.Errorf("%w: compressed message holds no message", ErrRecords)
+	case h.Magic == 0 || h.BaseOffset == 0:
+	case last > h.BaseOffset:
+		return Records{}, fmt.Errorf("%w: offset %d of the wrapper is below inner offset %d", ErrRecords, h.BaseOffset, last)
+	default:
 		rs.base = h.BaseOffset - last
 	}
 	return rs, nil
@@ -159,44 +178,39 @@ func (rs *Records) allLegacy() iter.Seq2[*Record, error] {
 	return func(yield func(*Record, error) bool) {
 		var rec Record
 		if !rs.compressed {
-			if err := decodeMessage(&rec, &rs.h, rs.body); err != nil {
-				yield(nil, &RecordError{Err: err})
-				return
+			decodeMessage(&rec, &rs.h, rs.body)
+			if rec.Fault != nil {
+				rec.Fault = &RecordError{Err: rec.Fault}
 			}
 			yield(&rec, nil)
 			return
 		}
 		i, pos := 0, 0
-		fail := func(err error) { yield(nil, &RecordError{Index: i, Pos: pos, Err: err}) }
 		for p, err := range innerMessages(rs.body) {
 			if err != nil {
 				yield(nil, err)
 				return
 			}
-			h, err := DecodeHeader(p)
-			if err == nil {
-				err = decodeMessage(&rec, &h, p)
-			}
-			if err == nil && h.Codec() != codec.None {
-				err = fmt.Errorf("compressed message inside a compressed message")
-			}
-			if err != nil {
-				fail(err)
+			h := legacyHeader(p)
+			if id := h.Codec(); id != codec.None {
+				err := fmt.Errorf("message with codec %s inside a compressed message", id)
+				yield(nil, &RecordError{Index: i, Pos: pos, Err: err})
 				return
 			}
+			decodeMessage(&rec, &h, p)
 			if h.Magic == 1 && rs.h.TimestampType() == LogAppendTime {
 				rec.Timestamp = rs.h.MaxTimestamp
 			}
 			if rs.h.Magic == 1 {
 				rec.Offset += rs.base
 			}
+			if rec.Fault != nil {
+				rec.Fault = &RecordError{Index: i, Pos: pos, Err: rec.Fault}
+			}
 			if !yield(&rec, nil) {
 				return
 			}
 			i, pos = i+1, pos+len(p)
-		}
-		if i == 0 {
-			fail(fmt.Errorf("compressed message holds no message"))
 		}
 	}
 }

@@ -29,6 +29,12 @@ type Record struct {
 	// The checksum of a message of magic 0 or 1, which covers it alone.
 	CRC   uint32
 	Valid bool
+
+	// Fault, a [*RecordError], is why [Records.Lenient] could not read key and value
+	// of a message of magic 0 or 1. NoSizes says that their sizes could not be read either, and
+	// perhaps the timestamp.
+	Fault   error
+	NoSizes bool
 }
 
 // A RecordHeader is a key and a value; a nil value is null.
@@ -176,6 +182,9 @@ func (d *Decoder) inflate(p []byte, id codec.ID, magic int8) ([]byte, error) {
 // Compressed reports whether the records were inflated.
 func (rs *Records) Compressed() bool { return rs.compressed }
 
+// Legacy reports whether the records are messages of magic 0 or 1.
+func (rs *Records) Legacy() bool { return rs.legacy }
+
 // Check walks all records without yielding them and returns what is damaged.
 func (rs *Records) Check() error {
 	for _, err := range rs.All() {
@@ -190,6 +199,29 @@ func (rs *Records) Check() error {
 // that matches ErrRecords. The last record is only yielded if nothing follows
 // it, as in Kafka.
 func (rs *Records) All() iter.Seq2[*Record, error] {
+	if !rs.legacy {
+		return rs.Lenient()
+	}
+	return func(yield func(*Record, error) bool) {
+		for r, err := range rs.Lenient() {
+			if err == nil {
+				err = r.Fault
+			}
+			if err != nil {
+				yield(nil, err)
+				return
+			}
+			if !yield(r, nil) {
+				return
+			}
+		}
+	}
+}
+
+// Lenient is like [Records.All], but goes on behind a message of magic 0 or 1
+// whose key and value cannot be read: Fault of the record says why. Kafka finds
+// that out only when it needs them.
+func (rs *Records) Lenient() iter.Seq2[*Record, error] {
 	if rs.legacy {
 		return rs.allLegacy()
 	}

@@ -1,0 +1,115 @@
+package dump
+
+import (
+	"bytes"
+	"encoding/binary"
+	"hash/crc32"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"kf/internal/cli"
+	"kf/internal/format/batch"
+	"kf/internal/format/codec"
+)
+
+const segmentName = "00000000000000000000.log"
+
+// dumpLog runs "kf dump-log" on the first of files in a directory that has them
+// all, and returns what it printed behind the line that names the file. Paths in
+// the messages are without the directory.
+func dumpLog(t *testing.T, name string, files map[string][]byte, opts LogOptions) (stdout, stderr string, code int) {
+	t.Helper()
+	dir := t.TempDir()
+	for name, p := range files {
+		if err := os.WriteFile(filepath.Join(dir, name), p, 0o400); err != nil {
+			t.Fatal(err)
+		}
+	}
+	opts.Files = []string{filepath.Join(dir, name)}
+	opts.Limits = Limits{MaxBatch: 64 << 20, MaxInflated: defaultMaxInflated}
+	def := func(s *single, v string) {
+		if s.def == "" {
+			s.def = v
+		}
+	}
+	def(&opts.maxBytes, "2147483647")
+	def(&opts.maxMessageSize, "5242880")
+	def(&opts.keyDecoder, stringDecoder)
+	def(&opts.valueDecoder, stringDecoder)
+	var out, errs bytes.Buffer
+	env := &cli.Env{Stdout: &out, Stderr: &errs}
+	code = env.Exit(DumpLog(t.Context(), env, opts))
+	_, stdout, _ = strings.Cut(out.String(), "\n")
+	return stdout, strings.ReplaceAll(errs.String(), dir+string(filepath.Separator), ""), code
+}
+
+// message returns a message of magic 0 or 1 with a sound checksum and what is
+// given behind its timestamp.
+func message(offset int64, magic, attributes byte, rest string) []byte {
+	p := binary.BigEndian.AppendUint64(nil, uint64(offset))
+	p = append(p, 0, 0, 0, 0, 0, 0, 0, 0, magic, attributes)
+	if magic != 0 {
+		p = binary.BigEndian.AppendUint64(p, 7)
+	}
+	p = append(p, rest...)
+	binary.BigEndian.PutUint32(p[8:], uint32(len(p)-batch.LogSize))
+	binary.BigEndian.PutUint32(p[12:], crc32.ChecksumIEEE(p[16:]))
+	return p
+}
+
+func field(s string) string {
+	return string(binary.BigEndian.AppendUint32(nil, uint32(len(s)))) + s
+}
+
+const noField = "\xff\xff\xff\xff"
+
+func wrap(t *testing.T, offset int64, magic byte, inner ...[]byte) []byte {
+	t.Helper()
+	p, err := codec.Deflate(nil, bytes.Join(inner, nil), codec.Gzip, int8(magic))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return message(offset, magic, byte(codec.Gzip), noField+field(string(p)))
+}
+
+// Kafka looks at a key or value of a message of magic 0 or 1 only when it prints
+// it, and at an inner message when it comes to it.
+func TestMisfitMessages(t *testing.T) {
+	sound, long := field("k")+field("v"), field("k")+"\x00\x00\x00\x05v"
+	next := message(2, 1, 0, sound)
+	const one = "| offset: 1 CreateTime: 7 keySize: 1 valueSize: "
+	for _, tt := range []struct {
+		name   string
+		log    []byte
+		opts   LogOptions
+		want   string // what is printed of records, without "isValid: true crc: …"
+		damage string
+	}{
+		{"value too long", message(1, 1, 0, long), LogOptions{PrintData: true}, one + "5", "value of 5 bytes, 1 left"},
+		{"value too long, not printed", message(1, 1, 0, long), LogOptions{DeepIteration: true},
+			one + "5\n| offset: 2 CreateTime: 7 keySize: 1 valueSize: 1\n", "value of 5 bytes, 1 left"},
+		{"no sizes", message(1, 1, 0, "\x00\x00\x00\x64k"), LogOptions{DeepIteration: true}, "", "record structure"},
+		{"no sizes, not looked at", message(1, 1, 0, "\x00\x00\x00\x64k"), LogOptions{DeepIteration: true, SkipMetadata: true}, "\n\n", "record structure"},
+		{"second inner too long", wrap(t, 1, 1, message(0, 1, 0, sound), message(1, 1, 0, long)), LogOptions{PrintData: true, SkipMetadata: true},
+			"| key: k payload: v\n", "record 1, byte 36 of the records: value of 5 bytes, 1 left"},
+		{"second inner compressed", wrap(t, 1, 0, message(0, 0, 0, sound), wrap(t, 1, 0, message(1, 0, 0, sound))), LogOptions{PrintData: true, SkipMetadata: true},
+			"| key: k payload: v\n", "record 1, byte 28 of the records: message with codec gzip inside"},
+		{"second inner of magic 3", wrap(t, 1, 1, message(0, 1, 0, sound), message(1, 3, 0, sound)), LogOptions{DeepIteration: true},
+			"| offset: 0 CreateTime: 7 keySize: 1 valueSize: 1\n" + one + "1\n| offset: 2 CreateTime: 7 keySize: 1 valueSize: 1\n", ""},
+		{"no inner", wrap(t, 1, 1), LogOptions{PrintData: true}, "", "holds no message"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			stdout, stderr, code := dumpLog(t, segmentName, map[string][]byte{segmentName: append(tt.log, next...)}, tt.opts)
+			if (code == cli.ExitFound) != (tt.damage != "") || !strings.Contains(stderr, tt.damage) || tt.damage == "" && !strings.HasPrefix(stderr, "Non-consecutive") && stderr != "" {
+				t.Errorf("exit %d, %s", code, stderr)
+			}
+			got := regexp.MustCompile(`(?m)^(offset|Log).*\n| isValid: true crc: \d+`).ReplaceAllString(stdout, "")
+			if got != tt.want {
+				t.Errorf("got %q, want %q", got, tt.want)
+			}
+		})
+	}
+}
