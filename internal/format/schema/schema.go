@@ -195,6 +195,10 @@ func (d *decoder) tags(v reflect.Value, p *plan) error {
 	if d.Err() != nil {
 		return d.fail(pos, "")
 	}
+	if count < 0 {
+		return &DecodeError{pos, "", fmt.Sprintf("Invalid negative number of tagged fields %d", count),
+			fmt.Errorf("%w: %d tagged fields", ErrLength, count)}
+	}
 	if int(count) > d.Len() {
 		return &DecodeError{pos, "", fmt.Sprintf("Tried to read %d tagged fields, but there are only %d bytes remaining.", count, d.Len()),
 			fmt.Errorf("%w: %d tagged fields, have %d bytes", ErrLength, count, d.Len())}

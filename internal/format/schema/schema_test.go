@@ -176,6 +176,7 @@ func TestDecodeErrors(t *testing.T) {
 		{"element", 2, "00000007 01 00 01 00 01 02 01", schema.ErrShort, "parts", "null"},
 		{"field of an element", 2, "00000007 01 00 01 00 01 03 0500", schema.ErrShort, "parts.a", "null"},
 		{"tag count", 2, "00000007 01 00 01 00 01 00 0001 00000002 05", schema.ErrLength, "", "Tried to read 5 tagged fields, but there are only 0 bytes remaining."},
+		{"negative tag count", 2, "00000007 01 00 01 00 01 00 0001 00000002 ffffffff0f", schema.ErrLength, "", "Invalid negative number of tagged fields -1"},
 		{"too many tags", 2, "00000007 01 00 01 00 01 00 0001 00000002" + manyTags, schema.ErrLength, "", "Tried to read 10001 tagged fields, which exceeds the maximum allowed count of 10000."},
 		{"tag of a later version", 2, "00000007 01 00 01 00 01 00 0001 00000002 01 01 01 00", schema.ErrTag, "tagged2", "Tag 1 is not valid for version 2"},
 		{"unknown tag", 2, "00000007 01 00 01 00 01 00 0001 00000002 01 08 03 0000", schema.ErrShort, "", "Error reading byte array of 3 byte(s): only 2 byte(s) available"},
