@@ -162,12 +162,16 @@ func HashString(s string) int32 {
 	return h
 }
 
-// MapOrder returns the order in which a HashMap iterates over keys that were
-// put into it in the order given; a key that comes again keeps its place. A
-// bucket that has become a tree, more than 8 of 64 or more buckets, is taken for
-// a list.
+// MapOrder returns the order in which a HashMap iterates over its keys after
+// computeIfAbsent was called with each of keys. A new key is the first of its
+// bucket. The table grows when a call finds it too full, so a key that comes again
+// counts. A bucket that has become a tree, 8 or more keys in a table of 64 or more
+// buckets, is taken for a list.
 func MapOrder(keys []string) []string {
-	const maxBucket = 8 // a longer list grows a table of fewer than 64 buckets
+	const (
+		maxBucket = 7  // one more key in a bucket grows the table as well,
+		maxTable  = 64 // up to here
+	)
 	var hashes []uint32
 	var distinct []string
 	size, count := 16, map[uint32]int{}
@@ -180,6 +184,9 @@ func MapOrder(keys []string) []string {
 		}
 	}
 	for _, key := range keys {
+		if len(distinct) > size*3/4 {
+			grow()
+		}
 		if seen[key] {
 			continue
 		}
@@ -189,17 +196,14 @@ func MapOrder(keys []string) []string {
 		distinct, hashes = append(distinct, key), append(hashes, h)
 		bucket := h & uint32(size-1)
 		count[bucket]++
-		if count[bucket] > maxBucket && size < 64 {
-			grow()
-		}
-		if len(distinct) > size*3/4 {
+		if count[bucket] > maxBucket && size < maxTable {
 			grow()
 		}
 	}
 	buckets := make([][]string, size)
-	for i, key := range distinct {
+	for i := len(distinct) - 1; i >= 0; i-- {
 		bucket := hashes[i] & uint32(size-1)
-		buckets[bucket] = append(buckets[bucket], key)
+		buckets[bucket] = append(buckets[bucket], distinct[i])
 	}
 	ordered := make([]string, 0, len(distinct))
 	for _, bucket := range buckets {

@@ -168,26 +168,32 @@ func TestMapOrder(t *testing.T) {
 		}
 		return keys
 	}
+	reversed := func(keys []string) []string {
+		keys = slices.Clone(keys)
+		slices.Reverse(keys)
+		return keys
+	}
 	for _, tt := range []struct {
 		name       string
 		keys, want []string
 	}{
 		{"none", nil, []string{}},
-		{"by bucket", []string{"b", "a", "q"}, []string{"a", "q", "b"}}, // 98, 97, 113: buckets 2, 1, 1
+		{"by bucket", []string{"b", "a", "q"}, []string{"q", "a", "b"}}, // 98, 97, 113: buckets 2, 1, 1
 		{"twice", []string{"b", "a", "b"}, []string{"a", "b"}},
 		// "0" and "@" are 48 and 64: in one bucket of 16, in two of 32.
-		{"12 keys in 16 buckets", append(sequence(10), "@", "q"), []string{"0", "@", "1", "q", "2", "3", "4", "5", "6", "7", "8", "9"}},
-		{"13 keys in 32 buckets", append(sequence(10), "@", "q", "r"), []string{"@", "0", "1", "q", "2", "r", "3", "4", "5", "6", "7", "8", "9"}},
-		{"colliding", colliding(8), colliding(8)},
+		{"13 keys in 16 buckets", append([]string{"@", "q", "r"}, sequence(10)...), []string{"0", "@", "1", "q", "2", "r", "3", "4", "5", "6", "7", "8", "9"}},
+		{"one of them again, 32 buckets", append(append([]string{"@", "q", "r"}, sequence(10)...), "0"), []string{"@", "0", "1", "q", "2", "r", "3", "4", "5", "6", "7", "8", "9"}},
+		{"14 keys in 32 buckets", append(sequence(10), "@", "q", "r", " "), []string{" ", "@", "0", "q", "1", "r", "2", "3", "4", "5", "6", "7", "8", "9"}},
+		{"colliding", colliding(8), reversed(colliding(8))},
 	} {
 		if got := javafmt.MapOrder(tt.keys); !slices.Equal(got, tt.want) {
 			t.Errorf("%s: got %v, want %v", tt.name, got, tt.want)
 		}
 	}
-	// The 9th key of one hash doubles a table of fewer than 64 buckets, so does the
-	// 10th. "Q" and "a", 81 and 97, are in buckets 1, 1 of 16; 17, 1 of 32; 17, 33 of 64.
-	for n, want := range map[int]string{8: "Qa", 9: "aQ", 10: "Qa"} {
-		keys := append([]string{"Q", "a"}, colliding(n)...)
+	// The 8th key of one hash doubles a table of fewer than 64 buckets, so does the
+	// 9th. "a" and "Q", 97 and 81, are in buckets 1, 1 of 16; 1, 17 of 32; 33, 17 of 64.
+	for n, want := range map[int]string{7: "Qa", 8: "aQ", 9: "Qa"} {
+		keys := append([]string{"a", "Q"}, colliding(n)...)
 		if got := order(javafmt.MapOrder(keys), "Q", "a"); got != want {
 			t.Errorf("with %d keys of one hash: got order %s, want %s", n, got, want)
 		}
