@@ -24,7 +24,10 @@ type result struct {
 // run runs kf in this process, in its working directory.
 func runKF(args ...string) result {
 	var stdout, stderr bytes.Buffer
-	env := &cli.Env{Stdin: strings.NewReader(""), Stdout: &stdout, Stderr: &stderr, Now: time.Now}
+	env := &cli.Env{
+		Stdin: strings.NewReader(""), Stdout: &stdout, Stderr: &stderr, Now: time.Now,
+		Environ: []string{"XDG_CONFIG_HOME=/no-home"}, // not the settings of whoever runs the tests
+	}
 	code := cmd.Main(env, args)
 	return result{stdout.String(), stderr.String(), code}
 }
