@@ -55,3 +55,33 @@ func TestVectors(t *testing.T) {
 		}
 	}
 }
+
+// Kafka compares the version of a record only when it comes to a struct inside,
+// and only with the highest that it knows.
+func TestOtherVersions(t *testing.T) {
+	for _, tt := range []struct {
+		name    string
+		message any
+		frame   string // frame version, type and version, in place of those of version 0
+		version int16
+		err     error
+	}{
+		{"newer, no parts", &kraftrec.TopicRecord{Name: "t"}, "01 02 7d", 125, nil},
+		{"newer, no elements", &kraftrec.ClientQuotaRecord{Key: "k"}, "01 0e 01", 1, nil},
+		{"newer, an element", &kraftrec.ClientQuotaRecord{Entity: []kraftrec.QuotaEntity{{}}}, "01 0e 01", 1, schema.ErrUnknownVersion},
+		{"negative", &kraftrec.TopicRecord{Name: "t"}, "01 02 ffffffff0f", -1, nil},
+		{"negative, an element", &kraftrec.ClientQuotaRecord{Entity: []kraftrec.QuotaEntity{{}}}, "01 0e ffffffff0f", -1, nil},
+		{"beyond 16 bits", &kraftrec.TopicRecord{Name: "t"}, "8180fcff0f 8280fcff0f 8080feff0f", -32768, nil},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			p, err := kraftrec.Append(nil, tt.message, 0)
+			if err != nil {
+				t.Fatal(err)
+			}
+			rec, err := kraftrec.Decode(append(kftest.Hex(t, tt.frame), p[3:]...))
+			if rec.Version != tt.version || !errors.Is(err, tt.err) || tt.err == nil && err != nil {
+				t.Errorf("version %d, %v", rec.Version, err)
+			}
+		})
+	}
+}

@@ -111,7 +111,7 @@ func planOf(t reflect.Type) *plan {
 	for option := range strings.SplitSeq(t.Field(0).Tag.Get("kf"), ",") {
 		switch name, value, _ := strings.Cut(option, "="); {
 		case name == "flex":
-			flex = number(t, value)
+			flex = since(number(t, value))
 		case strings.HasPrefix(name, "v"):
 			lowest, highest = versions(t, name)
 		default:
@@ -181,6 +181,7 @@ func parseField(t reflect.Type, sf reflect.StructField, flex int16) field {
 			def = value
 		case strings.HasPrefix(name, "v"):
 			f.min, f.max = versions(t, name)
+			f.min = since(f.min)
 		default:
 			bad("unknown option %q", option)
 		}
@@ -220,6 +221,16 @@ func parseField(t reflect.Type, sf reflect.StructField, flex int16) field {
 		bad("default %q does not fit %v", def, sf.Type)
 	}
 	return f
+}
+
+// since returns the version from which on what is there since the given one is
+// read: what all versions have Kafka also reads in a negative one, which the frame
+// of a record can claim.
+func since(version int16) int16 {
+	if version <= 0 {
+		return math.MinInt16
+	}
+	return version
 }
 
 // versions reads "v3", "v1-2" or "v3+".

@@ -157,13 +157,25 @@ func Decode(c *wire.Cursor, v any, version int16) error {
 		return c.Err()
 	}
 	rv := reflect.ValueOf(v).Elem()
-	d := decoder{Cursor: c, version: version}
-	return d.decode(rv, planOf(rv.Type()))
+	p := planOf(rv.Type())
+	d := decoder{Cursor: c, version: version, highest: p.max}
+	return d.decode(rv, p)
 }
 
 type decoder struct {
 	*wire.Cursor
 	version int16
+	highest int16 // version of the message that the schema knows
+}
+
+// part decodes a struct inside the message. Kafka reads a message in any version,
+// its parts only in those that it knows.
+func (d *decoder) part(v reflect.Value, p *plan) error {
+	if d.version > d.highest {
+		return &DecodeError{d.Pos(), "", fmt.Sprintf("Can't read version %d of %s", d.version, p.name),
+			fmt.Errorf("%w: %d, known are those up to %d", ErrUnknownVersion, d.version, d.highest)}
+	}
+	return d.decode(v, p)
 }
 
 func (d *decoder) decode(v reflect.Value, p *plan) error {
@@ -299,7 +311,7 @@ func (d *decoder) field(v reflect.Value, f *field, flexible bool) error {
 		*ptr.(*[]byte) = value
 		return nil
 	case kindStruct:
-		return inField(d.decode(v, f.elem), f.name)
+		return inField(d.part(v, f.elem), f.name)
 	case kindNullableStruct:
 		var present bool
 		if f.tag == noTag {
@@ -315,7 +327,7 @@ func (d *decoder) field(v reflect.Value, f *field, flexible bool) error {
 			return nil
 		}
 		v.Set(reflect.New(f.elemType))
-		return inField(d.decode(v.Elem(), f.elem), f.name)
+		return inField(d.part(v.Elem(), f.elem), f.name)
 	default:
 		return d.array(v, ptr, f, flexible)
 	}
@@ -377,7 +389,7 @@ func (d *decoder) array(v reflect.Value, ptr any, f *field, flexible bool) error
 				reflect.Copy(grown, list)
 				list = grown
 			}
-			if err := d.decode(list.Index(i), f.elem); err != nil {
+			if err := d.part(list.Index(i), f.elem); err != nil {
 				return inField(err, f.name)
 			}
 		}
