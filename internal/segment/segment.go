@@ -332,7 +332,7 @@ func (s *Scanner) take(ctx context.Context, c *Chunk, start int64, block []byte,
 	}
 	switch {
 	case c.large != nil:
-		s.rest = s.rest[:0]
+		s.rest = append(s.rest[:0], c.buf[min(int64(len(c.buf)), c.Size):]...)
 		s.pos += c.Size
 	case c.end > 0:
 		s.rest = append(s.rest[:0], c.buf[c.end:]...)
@@ -482,11 +482,12 @@ func (s *Scanner) readLong(c *Chunk) (damage, err error) {
 		return err, nil
 	}
 	sum, start := batch.NewChecksum(header.Magic)
-	sum.Write(c.buf[start:])
-	n, err := io.CopyN(sum, s.behind(c), size-int64(len(c.buf)))
+	have := min(int64(len(c.buf)), size) // a low MaxBatch: what follows may be in the buffer too
+	sum.Write(c.buf[start:have])
+	n, err := io.CopyN(sum, s.behind(c), size-have)
 	if err == io.EOF { // a pipe, or a file that became shorter
 		s.eof = true
-		return fmt.Errorf("%w: %d bytes of a batch of %d (%w)", ErrTail, int64(len(c.buf))+n, size, batch.ErrTruncated), nil
+		return fmt.Errorf("%w: %d bytes of a batch of %d (%w)", ErrTail, have+n, size, batch.ErrTruncated), nil
 	}
 	if err != nil {
 		return nil, err

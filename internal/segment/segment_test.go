@@ -9,6 +9,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -193,6 +194,23 @@ func TestLargeBatch(t *testing.T) {
 	entries, _, _ := scanFile(t, seg, func(s *segment.Scanner) { s.MaxBatch = 1 << 20 })
 	if len(entries) != 3 || entries[1][0] != '!' {
 		t.Errorf("flipped bit in a batch above the limit: %v", entries)
+	}
+}
+
+// Batches above a low limit are whole in the buffer, and so is what follows.
+func TestLowLimit(t *testing.T) {
+	seg, _ := mkSegment(t, 20, 50)
+	for _, max := range []int64{1, 60, 100, 10_000} {
+		low := func(s *segment.Scanner) { s.MaxBatch = max }
+		entries, damage, _ := scanFile(t, seg, low)
+		if len(entries) != 20 || strings.Contains(strings.Join(entries, ""), "!") || damage != nil {
+			t.Errorf("file, max %d: %v, %v", max, entries, damage)
+		}
+		s := segment.NewScanner(segment.FromReader("pipe", bytes.NewReader(seg)), 0)
+		low(s)
+		if piped, damage, _ := scan(t, s); !slices.Equal(piped, entries) || damage != nil {
+			t.Errorf("pipe, max %d: %v, %v", max, piped, damage)
+		}
 	}
 }
 
