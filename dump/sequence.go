@@ -1,7 +1,6 @@
 package dump
 
 import (
-	"errors"
 	"fmt"
 	"math"
 
@@ -21,26 +20,34 @@ type sequence struct {
 // that is not known.
 func newSequence(base int64) sequence { return sequence{base: base, epoch: -1} }
 
-// next returns what is wrong with the next batch, nil if nothing is.
+// next returns what is wrong with the next batch, all of it on one line, nil if
+// nothing is.
 func (s *sequence) next(h *batch.Header) error {
-	var found []error
+	var all error
+	found := func(format string, a ...any) {
+		err := fmt.Errorf(format, a...)
+		if all != nil {
+			err = fmt.Errorf("%w; %w", all, err)
+		}
+		all = err
+	}
 	switch {
 	case s.started && h.BaseOffset <= s.lastOffset:
-		found = append(found, fmt.Errorf("the offset is not above %d, the last offset of the batch in front", s.lastOffset))
+		found("the offset is not above %d, the last offset of the batch in front", s.lastOffset)
 	case !s.started && h.BaseOffset < s.base:
-		found = append(found, fmt.Errorf("the offset is below the base offset %d of the segment", s.base))
+		found("the offset is below the base offset %d of the segment", s.base)
 	}
 	if h.LastOffset() < h.BaseOffset {
-		found = append(found, fmt.Errorf("last offset delta %d", h.LastOffsetDelta))
+		found("last offset delta %d", h.LastOffsetDelta)
 	}
 	if h.Magic > 2 {
-		found = append(found, fmt.Errorf("unknown magic %d, read as 2", h.Magic))
+		found("unknown magic %d, read as 2", h.Magic)
 	}
 	if h.PartitionLeaderEpoch >= 0 && h.PartitionLeaderEpoch < s.epoch {
-		found = append(found, fmt.Errorf("leader epoch %d is below %d of a batch in front", h.PartitionLeaderEpoch, s.epoch))
+		found("leader epoch %d is below %d of a batch in front", h.PartitionLeaderEpoch, s.epoch)
 	}
 	s.started, s.lastOffset, s.epoch = true, h.LastOffset(), max(s.epoch, h.PartitionLeaderEpoch)
-	return errors.Join(found...)
+	return all
 }
 
 // join goes on behind a run of batches whose own checks were made apart, from
