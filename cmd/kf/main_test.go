@@ -1,8 +1,12 @@
 package main
 
 import (
+	"encoding/hex"
 	"errors"
+	"io"
+	"os"
 	"os/exec"
+	"path/filepath"
 	"strconv"
 	"testing"
 
@@ -17,6 +21,9 @@ func TestMain(m *testing.M) {
 // of testscript they have
 //
 //	code N program [args...]   runs the program, which must end with exit code N
+//	kafka                      copies testdata/kafka-4.4 into the current directory
+//	poke FILE POS HEX          overwrites bytes from POS on; POS "end" appends
+//	cut FILE SIZE              makes the file SIZE bytes long, with zeros behind its end
 func TestScript(t *testing.T) {
 	testscript.Run(t, testscript.Params{
 		Dir:                 "testdata/script",
@@ -26,7 +33,9 @@ func TestScript(t *testing.T) {
 			env.Setenv("GORACE", "atexit_sleep_ms=0")
 			return nil
 		},
-		Cmds: map[string]func(*testscript.TestScript, bool, []string){"code": code},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){
+			"code": code, "kafka": copyKafka, "poke": poke, "cut": cut,
+		},
 	})
 }
 
@@ -49,4 +58,42 @@ func code(ts *testscript.TestScript, neg bool, args []string) {
 	if got != want {
 		ts.Fatalf("exit code %d, want %d", got, want)
 	}
+}
+
+func copyKafka(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 0 {
+		ts.Fatalf("usage: kafka")
+	}
+	ts.Check(os.CopyFS(ts.MkAbs("."), os.DirFS(kafkaDir)))
+}
+
+// kafkaDir is testdata/kafka-4.4; scripts run elsewhere.
+var kafkaDir, _ = filepath.Abs("testdata/kafka-4.4")
+
+func poke(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 3 {
+		ts.Fatalf("usage: poke FILE POS HEX")
+	}
+	p, err := hex.DecodeString(args[2])
+	ts.Check(err)
+	f, err := os.OpenFile(ts.MkAbs(args[0]), os.O_WRONLY, 0)
+	ts.Check(err)
+	defer f.Close()
+	pos, err := f.Seek(0, io.SeekEnd)
+	ts.Check(err)
+	if args[1] != "end" {
+		pos, err = strconv.ParseInt(args[1], 10, 64)
+		ts.Check(err)
+	}
+	_, err = f.WriteAt(p, pos)
+	ts.Check(err)
+}
+
+func cut(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 2 {
+		ts.Fatalf("usage: cut FILE SIZE")
+	}
+	size, err := strconv.ParseInt(args[1], 10, 64)
+	ts.Check(err)
+	ts.Check(os.Truncate(ts.MkAbs(args[0]), size))
 }
