@@ -182,3 +182,17 @@ func contents(t *testing.T, dir string) map[string][]byte {
 	}
 	return all
 }
+
+// "kf help formats" names the columns of each table.
+func TestHelpNamesColumns(t *testing.T) {
+	t.Chdir("testdata/kafka-4.4")
+	help := strings.Join(strings.Fields(runKF("help", "formats").stdout), " ")
+	for _, tt := range goldenRuns {
+		heading, _, _ := strings.Cut(runKF(append([]string{"dump"}, strings.Fields(tt.args)...)...).stdout, "\n")
+		columns := strings.ToLower(strings.ReplaceAll(strings.Join(strings.Fields(heading), " "), "-", "_"))
+		columns = strings.TrimPrefix(columns, "file ")
+		if !strings.Contains(help, " "+columns+" ") {
+			t.Errorf("%s: help formats does not have the columns %q", tt.name, columns)
+		}
+	}
+}
