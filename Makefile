@@ -41,11 +41,13 @@ test-fixtures: ## Run the tests on directories that Kafka wrote: KF_FIXTURES=DIR
 	fi
 	KF_FIXTURES="$(abspath $(KF_FIXTURES))" $(GO) test -count=1 -tags fixtures -run TestFixtures -v ./cmd/kf
 
-interop: ## Run the tests against Kafka's own programs (needs java and mvn)
-	@for program in java mvn; do \
-		command -v $$program >/dev/null || { echo "make interop: $$program is not installed" >&2; exit 1; }; \
+# The first run fetches Kafka through Maven. KF_SEED=N repeats the random choices
+# of a run, KF_DAMAGES=N tries more or fewer damages than 2000.
+interop: ## Run the tests against Kafka's own programs (needs a JDK and Maven)
+	@for program in java javac mvn; do \
+		command -v $$program >/dev/null || { echo "make interop: $$program is not installed: it needs a JDK and Maven" >&2; exit 1; }; \
 	done
-	$(GO) test -count=1 -tags interop ./...
+	$(GO) test -count=1 -timeout 20m -v -tags interop ./internal/interop
 
 bench: ## Run the benchmarks (BENCH=pattern)
 	$(GO) test -run '^$$' -bench '$(BENCH)' -benchmem ./...
@@ -61,8 +63,8 @@ fuzz: ## Run every fuzz target for FUZZTIME (1m)
 lint: ## Check formatting, vet, staticcheck and go.mod
 	@unformatted=$$(gofmt -l $$(git ls-files '*.go')); \
 	if [ -n "$$unformatted" ]; then echo "gofmt would change:" >&2; echo "$$unformatted" >&2; exit 1; fi
-	$(GO) vet ./...
-	$(GO) run $(STATICCHECK) ./...
+	$(GO) vet -tags interop ./...
+	$(GO) run $(STATICCHECK) -tags interop ./...
 	$(GO) mod tidy -diff
 	$(GO) mod verify
 

@@ -1,0 +1,8 @@
+// Package interop holds the tests against Apache Kafka itself, which "make
+// interop" runs: a node that a program fills with all kinds of data, and
+// kafka-dump-log on what it wrote, on damaged copies of that, and on what kf
+// writes. They need a JDK and Maven, and fetch Kafka once into the user's cache.
+//
+// KF_SEED repeats the random choices of a run, KF_DAMAGES says how many damages
+// are tried. The files of a failure are kept.
+package interop
