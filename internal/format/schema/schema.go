@@ -403,10 +403,9 @@ func (d *decoder) array(v reflect.Value, ptr any, f *field, flexible bool) error
 
 // readAll reads n elements of size bytes each.
 func readAll[T any](d *decoder, to *[]T, n, size int, read func() T) error {
-	pos := d.Pos()
 	if fits := d.Len() / size; fits < n {
 		_ = d.Bytes(fits * size)
-		pos = d.Pos()
+		pos := d.Pos()
 		read() // fails, as it does in Kafka, at the first that is not whole
 		return d.fail(pos, "")
 	}
