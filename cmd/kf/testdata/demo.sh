@@ -4,6 +4,8 @@
 # it prints with demo.golden.
 set -u
 cd "$(dirname "$0")/kafka-4.4" || exit 1
+unset KF_OUTPUT KF_COLOR KF_QUIET KF_KEY_FORMAT KF_VALUE_FORMAT
+export KF_CONFIG=/dev/null # show what kf does without anybody's settings
 
 heading() { printf '\n\033[1m== %s\033[0m\n' "$1"; }
 if [ ! -t 1 ] || [ -n "${NO_COLOR-}" ]; then heading() { printf '\n== %s\n' "$1"; }; fi
