@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strconv"
 	"time"
 
 	"kf/internal/format/checkpoint"
@@ -51,14 +52,14 @@ type producerRow struct {
 	Kind                  string     `col:"kind,data"`
 	ProducerID            int64      `col:"producer_id"`
 	ProducerEpoch         int16      `col:"producer_epoch"`
-	FirstSequence         *int32     `col:"first_sequence"`
-	LastSequence          *int32     `col:"last_sequence"`
-	LastOffset            *int64     `col:"last_offset"`
-	OffsetDelta           *int32     `col:"offset_delta,data"`
+	FirstSequence         number     `col:"first_sequence"`
+	LastSequence          number     `col:"last_sequence"`
+	LastOffset            number     `col:"last_offset"`
+	OffsetDelta           number     `col:"offset_delta,data"`
 	Time                  recordTime `col:"time"`
 	Timestamp             int64      `col:"timestamp,data"`
-	CoordinatorEpoch      *int32     `col:"coordinator_epoch"`
-	CurrentTxnFirstOffset *int64     `col:"current_txn_first_offset"`
+	CoordinatorEpoch      number     `col:"coordinator_epoch"`
+	CurrentTxnFirstOffset number     `col:"current_txn_first_offset"`
 }
 
 type offsetCheckpointRow struct {
@@ -186,6 +187,26 @@ func write[T any](w *rowWriters, to *render.Writer[T], row T) error {
 
 // failed reports whether err is of the output, not of a file.
 func (w *rowWriters) failed(err error) bool { return w.err != nil && errors.Is(err, w.err) }
+
+// A number is one of which Kafka writes -1 for none; other values below 0 only
+// come from damage and are shown as they are.
+type number int64
+
+// AppendJSON implements render.Value.
+func (n *number) AppendJSON(dst []byte) []byte {
+	if *n == -1 {
+		return append(dst, "null"...)
+	}
+	return strconv.AppendInt(dst, int64(*n), 10)
+}
+
+// AppendText implements render.Value.
+func (n *number) AppendText(dst []byte) ([]byte, bool) {
+	return strconv.AppendInt(dst, int64(*n), 10), *n != -1
+}
+
+// IsNumber aligns it to the right.
+func (n *number) IsNumber() {}
 
 // A recordTime is a timestamp in ms, shown as a time. -1 is none.
 type recordTime int64
@@ -419,12 +440,12 @@ func (d *dumper) producerSnapshot(in *input, p []byte) error {
 		row := producerRow{
 			File: in.path, Kind: "producer", ProducerID: e.ProducerID, ProducerEpoch: e.ProducerEpoch,
 			Time: recordTime(e.Timestamp), Timestamp: e.Timestamp,
-			CoordinatorEpoch:      unless(e.CoordinatorEpoch, e.CoordinatorEpoch < 0),
-			CurrentTxnFirstOffset: unless(e.CurrentTxnFirstOffset, e.CurrentTxnFirstOffset < 0),
+			CoordinatorEpoch: number(e.CoordinatorEpoch), CurrentTxnFirstOffset: number(e.CurrentTxnFirstOffset),
+			FirstSequence: -1, LastSequence: -1, LastOffset: -1, OffsetDelta: -1,
 		}
 		if e.LastOffset >= 0 {
-			first := e.FirstSequence()
-			row.FirstSequence, row.LastSequence, row.LastOffset, row.OffsetDelta = &first, &e.LastSequence, &e.LastOffset, &e.OffsetDelta
+			row.FirstSequence, row.LastSequence = number(e.FirstSequence()), number(e.LastSequence)
+			row.LastOffset, row.OffsetDelta = number(e.LastOffset), number(e.OffsetDelta)
 		}
 		if err := write(&d.rows, d.rows.producer, row); err != nil {
 			return err

@@ -32,10 +32,10 @@ type recordRow struct {
 	Key           content     `col:"key"`
 	Headers       headersCell `col:"headers"`
 	Value         content     `col:"value"` // the last in tables: the longest
-	Sequence      *int32      `col:"sequence,data"`
-	ProducerID    *int64      `col:"producer_id,data"`
-	ProducerEpoch *int16      `col:"producer_epoch,data"`
-	LeaderEpoch   *int32      `col:"leader_epoch,data"`
+	Sequence      number      `col:"sequence,data"`
+	ProducerID    number      `col:"producer_id,data"`
+	ProducerEpoch number      `col:"producer_epoch,data"`
+	LeaderEpoch   number      `col:"leader_epoch,data"`
 	Transactional bool        `col:"transactional,data"`
 	Control       bool        `col:"control,data"`
 	Position      int64       `col:"batch_position,data"`
@@ -49,16 +49,16 @@ type batchRow struct {
 	Size            int64      `col:"size"`
 	BaseOffset      int64      `col:"base_offset"`
 	LastOffset      int64      `col:"last_offset"`
-	Count           *int32     `col:"count"`
+	Count           number     `col:"count"`
 	MaxTime         recordTime `col:"max_time"`
 	BaseTimestamp   int64      `col:"base_timestamp,data"`
 	MaxTimestamp    int64      `col:"max_timestamp,data"`
 	TimestampType   string     `col:"timestamp_type,data"`
-	LeaderEpoch     *int32     `col:"leader_epoch"`
-	ProducerID      *int64     `col:"producer_id"`
-	ProducerEpoch   *int16     `col:"producer_epoch"`
-	BaseSequence    *int32     `col:"base_sequence"`
-	LastSequence    *int32     `col:"last_sequence,data"`
+	LeaderEpoch     number     `col:"leader_epoch"`
+	ProducerID      number     `col:"producer_id"`
+	ProducerEpoch   number     `col:"producer_epoch"`
+	BaseSequence    number     `col:"base_sequence"`
+	LastSequence    number     `col:"last_sequence,data"`
 	Transactional   bool       `col:"transactional"`
 	Control         bool       `col:"control"`
 	DeleteHorizonMs *int64     `col:"delete_horizon,data"`
@@ -389,12 +389,12 @@ func (p *recordPrinter) batchRow(e *segment.Entry, valid bool) batchRow {
 		MaxTime: recordTime(h.MaxTimestamp), BaseTimestamp: h.BaseTimestamp, MaxTimestamp: h.MaxTimestamp,
 		TimestampType: h.TimestampType().String(), Transactional: h.Transactional(), Control: h.Control(),
 		Magic: h.Magic, Codec: h.Codec().String(), CRC: h.CRC, Valid: valid,
-		Count:         unless(h.Count, h.Magic < 2 && h.Count < 0),
-		LeaderEpoch:   unless(h.PartitionLeaderEpoch, h.PartitionLeaderEpoch == -1),
-		ProducerID:    unless(h.ProducerID, h.ProducerID == -1),
-		ProducerEpoch: unless(h.ProducerEpoch, h.ProducerEpoch == -1),
-		BaseSequence:  unless(h.BaseSequence, h.BaseSequence == -1),
-		LastSequence:  unless(h.LastSequence(), h.BaseSequence == -1),
+		Count:         number(h.Count),
+		LeaderEpoch:   number(h.PartitionLeaderEpoch),
+		ProducerID:    number(h.ProducerID),
+		ProducerEpoch: number(h.ProducerEpoch),
+		BaseSequence:  number(h.BaseSequence),
+		LastSequence:  number(h.LastSequence()),
 	}
 	if horizon, ok := h.DeleteHorizon(); ok {
 		row.DeleteHorizonMs = &horizon
@@ -408,10 +408,10 @@ func (p *recordPrinter) recordRow(e *segment.Entry, r *batch.Record) recordRow {
 		File: p.in.path, Kind: "record", Offset: r.Offset, Time: recordTime(r.Timestamp), Timestamp: r.Timestamp,
 		TimestampType: h.TimestampType().String(), Transactional: h.Transactional(), Control: h.Control(), Position: e.Pos,
 		Headers:       headersCell{r},
-		Sequence:      unless(r.Sequence, r.Sequence == -1),
-		ProducerID:    unless(h.ProducerID, h.ProducerID == -1),
-		ProducerEpoch: unless(h.ProducerEpoch, h.ProducerEpoch == -1),
-		LeaderEpoch:   unless(h.PartitionLeaderEpoch, h.PartitionLeaderEpoch == -1),
+		Sequence:      number(r.Sequence),
+		ProducerID:    number(h.ProducerID),
+		ProducerEpoch: number(h.ProducerEpoch),
+		LeaderEpoch:   number(h.PartitionLeaderEpoch),
 	}
 	switch {
 	case h.Control():
