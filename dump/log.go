@@ -117,14 +117,14 @@ with Kafka: StringDecoder, IntegerDecoder, LongDecoder, DefaultDecoder.`,
 	f.BoolVar(&opts.PrintData, "print-data-log", false, "print keys and values of the records; any decoder does so too")
 	f.BoolVar(&opts.DeepIteration, "deep-iteration", false, "print a line for each record; --print-data-log does so too")
 	f.BoolVar(&opts.SkipMetadata, "skip-record-metadata", false, "print only keys and values of the records, and no control records")
-	f.Var(&opts.maxBytes, "max-bytes", "look only at the first `bytes` of each segment or metadata snapshot")
-	f.Var(&opts.maxMessageSize, "max-message-size", "index: refuse batches larger than this many `bytes`")
+	f.Var(&opts.maxBytes, "max-bytes", "look only at the first `bytes` of each segment or metadata snapshot (default all)")
+	f.Var(&opts.maxMessageSize, "max-message-size", fmt.Sprintf("index: refuse batches larger than this many `bytes` (default %d)", defaultMaxMessageSize))
 	f.BoolVar(&opts.SanityOnly, "index-sanity-check", false, "indexes: only the check of a starting broker")
 	f.BoolVar(&opts.VerifyOnly, "verify-index-only", false, "indexes: compare with the log, print no entries")
-	f.Var(&opts.keyDecoder, "key-decoder-class", "decode keys with this `class` of Kafka's")
-	f.Var(&opts.valueDecoder, "value-decoder-class", "decode values with this `class` of Kafka's")
-	f.Lookup("key-decoder-class").NoOptDefVal = stringDecoder
-	f.Lookup("value-decoder-class").NoOptDefVal = stringDecoder
+	f.Var(&opts.keyDecoder, "key-decoder-class", "decode keys with this `class` of Kafka's (default StringDecoder)")
+	f.Var(&opts.valueDecoder, "value-decoder-class", "decode values with this `class` of Kafka's (default StringDecoder)")
+	f.Lookup("key-decoder-class").NoOptDefVal = "StringDecoder"
+	f.Lookup("value-decoder-class").NoOptDefVal = "StringDecoder"
 	for topic := range opts.topics {
 		name := decoderFlags[topic]
 		f.BoolVar(&opts.topics[topic], name, false, "decode the records of "+dumptext.Topic(topic).String())

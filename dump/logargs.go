@@ -90,9 +90,11 @@ type single struct {
 	values []string
 }
 
+// String is empty if the option was not given, so that help shows the default
+// where the text says it better.
 func (s *single) String() string {
 	if len(s.values) == 0 {
-		return s.def
+		return ""
 	}
 	return s.values[0]
 }
@@ -110,7 +112,10 @@ func (s *single) value() (string, error) {
 	if len(s.values) > 1 {
 		return "", cli.Usagef("--%s: given %d times, may be given once", s.name, len(s.values))
 	}
-	return s.String(), nil
+	if len(s.values) == 0 {
+		return s.def, nil
+	}
+	return s.values[0], nil
 }
 
 func (s *single) int() (int, error) {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"hash/fnv"
 	"strconv"
+	"strings"
 
 	"kf/internal/cli"
 	"kf/internal/dumptext"
@@ -19,25 +20,26 @@ const (
 // A class is a decoder of --key-decoder-class and --value-decoder-class.
 type class func(dst, p []byte) ([]byte, error)
 
+// classByName returns the class of a name, which may lack the package.
 func classByName(name string) (class, error) {
-	switch name {
-	case stringDecoder:
+	switch strings.TrimPrefix(name, toolsAPI) {
+	case "StringDecoder":
 		return func(dst, p []byte) ([]byte, error) { return javafmt.AppendText(dst, p), nil }, nil
-	case toolsAPI + "IntegerDecoder":
+	case "IntegerDecoder":
 		return func(dst, p []byte) ([]byte, error) {
 			if len(p) < 4 {
 				return dst, fmt.Errorf("IntegerDecoder needs 4 bytes, there are %d", len(p))
 			}
 			return strconv.AppendInt(dst, int64(int32(binary.BigEndian.Uint32(p))), 10), nil
 		}, nil
-	case toolsAPI + "LongDecoder":
+	case "LongDecoder":
 		return func(dst, p []byte) ([]byte, error) {
 			if len(p) < 8 {
 				return dst, fmt.Errorf("LongDecoder needs 8 bytes, there are %d", len(p))
 			}
 			return strconv.AppendInt(dst, int64(binary.BigEndian.Uint64(p)), 10), nil
 		}, nil
-	case toolsAPI + "DefaultDecoder":
+	case "DefaultDecoder":
 		// Java prints the identity of the array object, which is new in each
 		// run; this one at least tells equal bytes from others.
 		return func(dst, p []byte) ([]byte, error) {
