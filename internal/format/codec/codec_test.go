@@ -76,6 +76,11 @@ func TestInflate(t *testing.T) {
 		{"snappy, four bytes behind", codec.Snappy, 2, sn + "abcd", "", codec.ErrCorrupt},
 		{"snappy, empty", codec.Snappy, 2, "", "", codec.ErrCorrupt},
 		{"snappy, claims 2 GiB", codec.Snappy, 2, "\xff\xff\xff\xff\x07abc", "", codec.ErrCorrupt},
+		{"snappy, versions of the first header do not count", codec.Snappy, 2, "\x82SNAPPY\x00\x00\x00\x00\x00\xff\xff\xff\xff" + sn[16:], text, nil},
+		{"snappy, lowest compatible version does not count", codec.Snappy, 2, sn + "\x82SNAPPY\x00\x00\x00\x00\x01\x00\x00\x00\x00" + sn[16:], text + text, nil},
+		{"snappy, version of a later header", codec.Snappy, 2, sn + "\x82SNAPPY\x00\x00\x00\x00\x00\x00\x00\x00\x01", "", codec.ErrCorrupt},
+		{"snappy, a later header is none", codec.Snappy, 2, sn + "\x82SNAPxxxxxxxxxxx" + sn[16:], text + text, nil},
+		{"snappy, a later header is none, then garbage", codec.Snappy, 2, sn + "\x82SNAPxxxxxxxxxxxzzzz", "", codec.ErrCorrupt},
 		{"lz4, second frame is ignored", codec.LZ4, 2, lz + lz, text, nil},
 		{"lz4, garbage behind is ignored", codec.LZ4, 2, lz + "garbage", text, nil},
 		{"lz4, magic 0 checksum in magic 0", codec.LZ4, 0, deflate(text, codec.LZ4, 0), text, nil},
@@ -84,6 +89,14 @@ func TestInflate(t *testing.T) {
 		{"lz4, dependent blocks", codec.LZ4, 0, lz[:4] + "\x40" + lz[5:], "", codec.ErrCorrupt},
 		{"zstd, two frames", codec.Zstd, 2, zs + zs, text + text, nil},
 		{"zstd, garbage behind", codec.Zstd, 2, zs + "garbage", "", codec.ErrCorrupt},
+		{"zstd, part of a magic behind", codec.Zstd, 2, zs + zs[:3], text, nil},
+		{"zstd, part of no magic behind", codec.Zstd, 2, zs + "zs", "", codec.ErrCorrupt},
+		{"zstd, part of a header behind", codec.Zstd, 2, zs + "\x28\xb5\x2f\xfd\xe0\x01\x02", text, nil},
+		{"zstd, header with a large window behind", codec.Zstd, 2, zs + "\x28\xb5\x2f\xfd\x00\xff", "", codec.ErrCorrupt},
+		{"zstd, part of a frame to skip behind", codec.Zstd, 2, zs + "\x50\x2a\x4d\x18\x05\x00\x00\x00abcd", text, nil},
+		{"zstd, part of a compressed block behind", codec.Zstd, 2, zs + "\x28\xb5\x2f\xfd\x00\x58\x95\x00\x00abc", text, nil},
+		{"zstd, part of a raw block behind", codec.Zstd, 2, zs + "\x28\xb5\x2f\xfd\x00\x58\x91\x00\x00abc", "", codec.ErrCorrupt},
+		{"zstd, part of a header alone", codec.Zstd, 2, "\x28\xb5\x2f\xfd\x00", "", codec.ErrCorrupt},
 		{"codec 5", 5, 2, "", "", codec.ErrUnknown},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -92,6 +105,44 @@ func TestInflate(t *testing.T) {
 				t.Errorf("got %q, %v; want %q, %v", got, err, tt.want, tt.err)
 			}
 		})
+	}
+}
+
+// Java sees only so much of a stream at a time, and what it does behind a member
+// depends on where the buffer ends.
+func TestGzipMemberAtEndOfBuffer(t *testing.T) {
+	noise := samples()["noise"]
+	for n := 8100; n < 8210; n++ {
+		var p []byte
+		for _, member := range [][]byte{noise[:n], noise[n : n+100]} {
+			var err error
+			if p, err = codec.Deflate(p, member, codec.Gzip, 2); err != nil {
+				t.Fatal(err)
+			}
+		}
+		got, err := codec.Inflate(nil, p, codec.Gzip, 2, limit)
+		if err != nil || !bytes.Equal(got, noise[:n+100]) {
+			t.Errorf("first member of %d bytes: got %d, %v; want %d", n, len(got), err, n+100)
+		}
+	}
+}
+
+// Kafka's zstd takes the start of a frame for the end of the stream only if the
+// end of the frame in front is in the same buffer.
+func TestZstdCutBehindBuffer(t *testing.T) {
+	const buffer = 128<<10 + 3
+	for _, size := range []int{buffer - 100, buffer - 1, buffer, buffer + 1} {
+		// one raw block that is not the last, one that is
+		first, second := 100_000, size-9-3-100_000
+		header := func(n int, last uint32) string {
+			word := uint32(n)<<3 | last
+			return string([]byte{byte(word), byte(word >> 8), byte(word >> 16)})
+		}
+		p := "\x28\xb5\x2f\xfd\x00\x58" + header(first, 0) + strings.Repeat("a", first) + header(second, 1) + strings.Repeat("b", second)
+		got, err := codec.Inflate(nil, []byte(p+"\x28\xb5"), codec.Zstd, 2, limit)
+		if ok := size <= buffer-2 || size == buffer+1; ok != (err == nil) || ok && len(got) != first+second {
+			t.Errorf("frame of %d bytes: got %d bytes, %v", len(p), len(got), err)
+		}
 	}
 }
 

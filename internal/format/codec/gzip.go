@@ -14,8 +14,8 @@ import (
 
 // Kafka reads through java.util.zip.GZIPInputStream with a buffer of this size.
 // After a member it looks for another one only if the buffer holds more than
-// gzipMinNext bytes behind the deflated data, and takes whatever does not start
-// like a member as the end.
+// gzipMinNext bytes behind the deflated data, or if there are bytes that were not
+// in the buffer yet, and takes whatever does not start like a member as the end.
 const (
 	gzipBuffer  = 8 << 10
 	gzipMinNext = 26 // trailer and the shortest header
@@ -66,7 +66,7 @@ func inflateGzip(dst, src []byte, limit int) ([]byte, error) {
 		if size := binary.LittleEndian.Uint32(src[pos+4:]); size != uint32(len(dst)-member) {
 			return dst, corrupt(Gzip, "byte %d: stored size %d, inflated %d", pos+4, size, len(dst)-member)
 		}
-		if window-pos <= gzipMinNext {
+		if window-pos <= gzipMinNext && len(src) <= max(window, pos+8) {
 			return dst, nil
 		}
 		n, err := gzipHeader(src[pos+8:])

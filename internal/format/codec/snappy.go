@@ -28,19 +28,20 @@ func inflateSnappy(dst, src []byte, limit int) ([]byte, error) {
 	if len(src) < xerialHeader || string(src[:len(xerialMagic)]) != xerialMagic {
 		return snappyBlock(dst, src, max, 0)
 	}
-	if err := xerialCompatible(src, 0); err != nil {
-		return dst, err
-	}
+	start := len(dst)
 	for pos := xerialHeader; len(src)-pos >= 4; { // fewer bytes are the end, as in snappy-java
 		if bytes.HasPrefix(src[pos:], []byte(xerialMagic[:4])) {
 			if len(src)-pos < xerialHeader {
 				return dst, corrupt(Snappy, "byte %d: stream header is cut off", pos)
 			}
 			if string(src[pos:pos+len(xerialMagic)]) != xerialMagic {
-				return dst, nil
-			}
-			if err := xerialCompatible(src, pos); err != nil {
-				return dst, err
+				// snappy-java says that nothing follows. Kafka believes that at the start
+				// only; else it asks again, and gets what follows.
+				if len(dst) == start {
+					return dst, nil
+				}
+			} else if v := int32(binary.BigEndian.Uint32(src[pos+len(xerialMagic):])); v < xerialVersion {
+				return dst, corrupt(Snappy, "byte %d: incompatible version %d", pos, v)
 			}
 			pos += xerialHeader
 			continue
@@ -57,13 +58,6 @@ func inflateSnappy(dst, src []byte, limit int) ([]byte, error) {
 		pos += int(n)
 	}
 	return dst, nil
-}
-
-func xerialCompatible(src []byte, pos int) error {
-	if v := int32(binary.BigEndian.Uint32(src[pos+len(xerialMagic)+4:])); v < xerialVersion {
-		return corrupt(Snappy, "byte %d: incompatible version %d", pos, v)
-	}
-	return nil
 }
 
 // snappyBlock appends the raw block p, found at pos, to dst, which may grow to

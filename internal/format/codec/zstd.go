@@ -2,6 +2,7 @@ package codec
 
 import (
 	"errors"
+	"strings"
 	"sync"
 
 	"github.com/klauspost/compress/zstd"
@@ -12,6 +13,11 @@ const zstdMaxWindow = 128 << 20
 
 // A block never inflates to more than this.
 const zstdMaxBlock = 128 << 10
+
+// Kafka reads through a buffer of this size, and takes the end of the data for
+// the end of the stream if the buffer holds the end of a frame. So what follows a
+// frame there need not be whole.
+const zstdBuffer = zstdMaxBlock + 3
 
 var zstdDecoder = sync.OnceValue(func() *zstd.Decoder {
 	d, err := zstd.NewReader(nil,
@@ -25,7 +31,11 @@ var zstdDecoder = sync.OnceValue(func() *zstd.Decoder {
 })
 
 func inflateZstd(dst, src []byte, limit int) ([]byte, error) {
-	room := int(min(zstdBound(src), int64(limit)+zstdMaxBlock))
+	bound, whole := zstdBound(src)
+	if whole > 0 && whole < len(src) && len(src) <= (whole-1)/zstdBuffer*zstdBuffer+zstdBuffer {
+		src = src[:whole]
+	}
+	room := int(min(bound, int64(limit)+zstdMaxBlock))
 	dst = grow(dst, room)
 	out, err := zstdDecoder().DecodeAll(src, dst[:len(dst):len(dst)+room])
 	switch {
@@ -40,53 +50,93 @@ func inflateZstd(dst, src []byte, limit int) ([]byte, error) {
 // zstdBound returns how many bytes the blocks of the frames in src can inflate
 // to at most, from the block headers alone: the stored content size is a claim,
 // this is not. A malformed frame ends the walk; the decoder will say what is
-// wrong with it.
-func zstdBound(src []byte) int64 {
-	var sum int64
-	for len(src) > 0 {
+// wrong with it. If src ends in a frame that has not inflated to anything yet, whole
+// is where that frame starts, else it is -1.
+func zstdBound(src []byte) (bound int64, whole int) {
+	pos := 0
+	for pos < len(src) {
+		p := src[pos:]
 		var h zstd.Header
-		if h.Decode(src) != nil || len(src) < h.HeaderSize {
-			return sum
+		if zstdHeaderCut(p) {
+			return bound, pos
+		}
+		if h.Decode(p) != nil {
+			return bound, -1
 		}
 		if h.Skippable {
 			skip := int64(h.HeaderSize) + int64(h.SkippableSize)
-			if skip > int64(len(src)) {
-				return sum
+			if skip > int64(len(p)) {
+				return bound, pos
 			}
-			src = src[skip:]
+			pos += int(skip)
 			continue
 		}
-		src = src[h.HeaderSize:]
+		cut := pos
+		if h.WindowSize > zstdMaxWindow || h.SingleSegment && h.FrameContentSize > zstdMaxWindow || h.DictionaryID != 0 {
+			cut = -1
+		}
+		maxBlock := int64(zstdMaxBlock)
+		if !h.SingleSegment {
+			maxBlock = min(maxBlock, int64(h.WindowSize))
+		}
+		before := bound
+		p = p[h.HeaderSize:]
 		for last := false; !last; {
-			if len(src) < 3 {
-				return sum
+			if len(p) < 3 {
+				return bound, cut
 			}
-			word := uint32(src[0]) | uint32(src[1])<<8 | uint32(src[2])<<16
-			src = src[3:]
+			word := uint32(p[0]) | uint32(p[1])<<8 | uint32(p[2])<<16
+			p = p[3:]
 			last = word&1 != 0
 			size, stored := int64(word>>3), int64(word>>3)
-			switch word >> 1 & 3 {
+			kind := word >> 1 & 3
+			switch kind {
 			case 0: // raw
-				sum += size
+				bound += size
 			case 1: // one byte repeated
-				sum += size
+				bound += size
 				stored = 1
 			default:
-				sum += zstdMaxBlock
+				bound += zstdMaxBlock
 			}
-			if stored > int64(len(src)) {
-				return sum
+			if kind == 3 || stored > maxBlock || kind == 0 && size > 0 && len(p) > 0 {
+				cut = -1
 			}
-			src = src[stored:]
+			if stored > int64(len(p)) {
+				return bound, cut
+			}
+			p = p[stored:]
+			if bound > before {
+				cut = -1
+			}
 		}
 		if h.HasCheckSum {
-			if len(src) < 4 {
-				return sum
+			if len(p) < 4 {
+				return bound, cut
 			}
-			src = src[4:]
+			p = p[4:]
 		}
+		pos = len(src) - len(p)
 	}
-	return sum
+	return bound, -1
+}
+
+// zstdHeaderCut reports whether p is the start of a frame's header.
+func zstdHeaderCut(p []byte) bool {
+	const frame, skippable = "\x28\xb5\x2f\xfd", "\x2a\x4d\x18"
+	magic := string(p[:min(len(p), 4)])
+	if p[0]&0xf0 == 0x50 {
+		return len(p) < 8 && strings.HasPrefix(skippable, magic[1:])
+	}
+	if len(p) < 5 {
+		return strings.HasPrefix(frame, magic)
+	}
+	flags := p[4]
+	size := 5 + int([]byte{0, 1, 2, 4}[flags&3]) + int([]byte{0, 2, 4, 8}[flags>>6])
+	if single := flags&(1<<5) != 0; !single || flags>>6 == 0 { // a window, or a content size of one byte
+		size++
+	}
+	return magic == frame && len(p) < size
 }
 
 var zstdEncoders = sync.Pool{New: func() any {
