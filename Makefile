@@ -49,8 +49,13 @@ interop: ## Run the tests against Kafka's own programs (needs a JDK and Maven)
 	done
 	$(GO) test -count=1 -timeout 20m -v -tags interop ./internal/interop
 
-bench: ## Run the benchmarks (BENCH=pattern)
+bench: ## Run the benchmarks (BENCH=pattern), and kafka-dump-log beside kf if java and mvn are there
 	$(GO) test -run '^$$' -bench '$(BENCH)' -benchmem ./...
+	@if command -v javac >/dev/null && command -v mvn >/dev/null; then \
+		set -x; $(GO) test -tags interop -run '^$$' -bench '$(BENCH)' -benchtime 1x -timeout 20m ./internal/interop; \
+	else \
+		echo "make bench: not compared with Kafka: javac or mvn is not installed"; \
+	fi
 
 fuzz: ## Run every fuzz target for FUZZTIME (1m)
 	@$(GO) list ./... | while read -r pkg; do \

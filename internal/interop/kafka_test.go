@@ -30,7 +30,7 @@ type kafka struct {
 
 // newKafka fetches Kafka, unless the cache of the user has it, and compiles our
 // programs.
-func newKafka(t *testing.T) *kafka {
+func newKafka(t testing.TB) *kafka {
 	t.Helper()
 	for _, program := range []string{"java", "javac", "mvn"} {
 		if _, err := exec.LookPath(program); err != nil {
@@ -52,7 +52,7 @@ func newKafka(t *testing.T) *kafka {
 }
 
 // fetch returns the folder with the jars of testdata/pom.xml.
-func (k *kafka) fetch(t *testing.T) string {
+func (k *kafka) fetch(t testing.TB) string {
 	t.Helper()
 	pom := filepath.Join(k.testdata, "pom.xml")
 	text, err := os.ReadFile(pom)
@@ -85,7 +85,7 @@ func (k *kafka) fetch(t *testing.T) string {
 }
 
 // run runs a command to its end and fails the test if it fails.
-func run(t *testing.T, c *exec.Cmd) {
+func run(t testing.TB, c *exec.Cmd) {
 	t.Helper()
 	if out, err := c.CombinedOutput(); err != nil {
 		t.Fatalf("%s: %v\n%s", strings.Join(c.Args, " "), err, out)
