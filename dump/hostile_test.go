@@ -3,6 +3,7 @@ package dump
 import (
 	"bytes"
 	"encoding/binary"
+	"fmt"
 	"hash/crc32"
 	"os"
 	"path/filepath"
@@ -111,5 +112,40 @@ func TestMisfitMessages(t *testing.T) {
 				t.Errorf("got %q, want %q", got, tt.want)
 			}
 		})
+	}
+}
+
+func sound(t *testing.T, n int) []byte {
+	t.Helper()
+	var log []byte
+	for i := range int64(n) {
+		h := batch.Header{BaseOffset: i, Magic: 2, BaseTimestamp: i, MaxTimestamp: i, ProducerID: -1, ProducerEpoch: -1, BaseSequence: -1}
+		var err error
+		log, err = batch.Append(log, h, func(yield func(*batch.Record) bool) {
+			yield(&batch.Record{Offset: i, Timestamp: i})
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	return log
+}
+
+// Kafka reads the offset of a message without a look at its magic.
+func TestIndexedMagic(t *testing.T) {
+	log := sound(t, 3)
+	size := len(log) / 3
+	log[size+16] = 0xff
+	be := binary.BigEndian
+	index := be.AppendUint64(be.AppendUint64(nil, 1<<32|uint64(size)), 2<<32|uint64(2*size))
+	name := strings.TrimSuffix(segmentName, ".log") + ".index"
+	stdout, stderr, code := dumpLog(t, name, map[string][]byte{segmentName: log, name: index}, LogOptions{})
+	if want := fmt.Sprintf("offset: 1 position: %d\noffset: 2 position: %d\n", size, 2*size); stdout != want || stderr != "" || code != cli.ExitOK {
+		t.Errorf("got %s%s, exit %d; want %s", stdout, stderr, code, want)
+	}
+	index[3] = 7
+	stdout, stderr, code = dumpLog(t, name, map[string][]byte{segmentName: log, name: index}, LogOptions{})
+	if !strings.HasPrefix(stdout, "offset: 7") || !strings.Contains(stderr, "invalid magic: -1") || code != cli.ExitFound {
+		t.Errorf("with another offset: got %s%s, exit %d", stdout, stderr, code)
 	}
 }

@@ -2,13 +2,13 @@ package dump
 
 import (
 	"fmt"
-	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
 	"kf/internal/cli"
+	"kf/internal/javafmt"
 )
 
 // How Kafka's parser takes the argument of an option.
@@ -123,7 +123,7 @@ func (s *single) int() (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	n, err := strconv.ParseInt(v, 10, 32)
+	n, err := javafmt.ParseInt(v, 32)
 	if err != nil {
 		return 0, cli.Usagef("--%s: %q is not a number of 32 bits", s.name, v)
 	}
@@ -160,7 +160,7 @@ func javaPath(path string) string {
 // baseOffset parses the digits in front of the first dot of a file name.
 func baseOffset(name string) (int64, error) {
 	digits, _, _ := strings.Cut(name, ".")
-	n, err := strconv.ParseInt(digits, 10, 64)
+	n, err := javafmt.ParseInt(digits, 64)
 	if err != nil {
 		return 0, fmt.Errorf("the name of a segment file begins with its base offset, %q is none", digits)
 	}

@@ -173,11 +173,7 @@ func (d *logDump) lastOffsetAt(w *segment.Walker, e offsetindex.Entry, maxMessag
 	case err != nil:
 		return 0, err
 	}
-	h, err := w.Header(int64(e.Position))
-	if err != nil {
-		return 0, err
-	}
-	return h.LastOffset(), nil
+	return w.LastOffset(int64(e.Position), prefix)
 }
 
 // indexed says what is wrong with an entry whose offset is not that of the batch

@@ -95,17 +95,35 @@ func (w *Walker) Entry(pos int64, buf []byte, maxBatch int64) (*Entry, error) {
 	return &Entry{Pos: pos, Header: h, Data: buf[:size]}, nil
 }
 
+// LastOffset returns the last offset of the entry at pos, which Prefix has found.
+// That of a message stands in the prefix, whatever its magic says.
+func (w *Walker) LastOffset(pos int64, prefix batch.Prefix) (int64, error) {
+	if prefix.Magic < 2 {
+		return prefix.Offset, nil
+	}
+	h, err := w.Header(pos)
+	return h.LastOffset(), err
+}
+
 // Find returns the position and header of the first entry from pos on whose last
-// offset is at least offset, io.EOF if there is none.
+// offset is at least offset, io.EOF if there is none. Where the magic is impossible
+// and the offset is not the given one, the header is what the prefix says.
 func (w *Walker) Find(pos, offset int64) (int64, batch.Header, error) {
 	for {
 		prefix, err := w.Prefix(pos)
 		if err != nil {
 			return pos, batch.Header{}, err
 		}
-		h, err := w.Header(pos)
-		if err != nil || h.LastOffset() >= offset {
+		last, err := w.LastOffset(pos, prefix)
+		switch {
+		case err == nil && last < offset:
+		case err == nil && last > offset && prefix.Magic < 0:
+			return pos, batch.Header{BaseOffset: prefix.Offset, Length: prefix.Length, Magic: prefix.Magic}, nil
+		case err == nil:
+			h, err := w.Header(pos)
 			return pos, h, err
+		default:
+			return pos, batch.Header{}, err
 		}
 		pos += prefix.Size()
 	}
