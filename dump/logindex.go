@@ -111,7 +111,7 @@ func (d *logDump) offsetIndex(ctx context.Context, path, name string) error {
 	if err != nil {
 		return err
 	}
-	w := segment.NewWalker(log)
+	check := offsetChecker{dump: d, walks: newWalks(log, entries), places: map[int32]place{}, decoder: batch.Decoder{MaxInflated: d.opts.MaxInflated}}
 	stale := false // what the broker does not read
 	var before *offsetindex.Entry
 	for e, err := range offsetindex.Entries(index.reader(), base) {
@@ -134,7 +134,7 @@ func (d *logDump) offsetIndex(ctx context.Context, path, name string) error {
 				d.found(fmt.Errorf("%s: byte %d: entry of offset %d at position %d: %w", path, e.At, e.Offset, e.Position, err))
 			}
 		}
-		last, err := d.lastOffsetAt(w, e, maxMessageSize)
+		last, err := d.lastOffsetAt(check.walks.w, e, maxMessageSize)
 		switch {
 		case err != nil && stale:
 			return fmt.Errorf("%s: byte %d: nothing is behind the entry of offset %d at position %d: the preallocated index of an active segment: %w", path, e.At, e.Offset, e.Position, err)
@@ -143,7 +143,7 @@ func (d *logDump) offsetIndex(ctx context.Context, path, name string) error {
 		}
 		if last != e.Offset {
 			d.reports.mismatch(path, pair{e.Offset, last})
-			if err := d.indexed(w, e); err != nil {
+			if err := check.indexed(e); err != nil {
 				found(err)
 			}
 		}
@@ -176,43 +176,89 @@ func (d *logDump) lastOffsetAt(w *segment.Walker, e offsetindex.Entry, maxMessag
 	return w.LastOffset(int64(e.Position), prefix)
 }
 
+// An offsetChecker finds out what is wrong with entries of an offset index.
+type offsetChecker struct {
+	dump    *logDump
+	walks   *walks
+	places  map[int32]place
+	decoder batch.Decoder
+	buf     []byte
+}
+
+// A place is what is known of the batch at a position.
+type place struct {
+	damage error
+	first  int64 // offset of the first record, -1 if not known
+}
+
 // indexed says what is wrong with an entry whose offset is not that of the batch
 // at its position. Kafka's tool calls every such entry a mismatch, but an append
 // of several batches makes one: it points at the first and names the last.
-func (d *logDump) indexed(w *segment.Walker, e offsetindex.Entry) error {
-	entry, err := w.Entry(int64(e.Position), nil, d.opts.MaxBatch)
-	if err == nil {
-		err = entry.Check()
+func (c *offsetChecker) indexed(e offsetindex.Entry) error {
+	at, ok := c.places[e.Position]
+	if !ok {
+		if c.walks.exhausted() {
+			return errBudget
+		}
+		entry, err := c.entry(e)
+		if err == nil {
+			err = entry.Check()
+		}
+		at = place{err, -1}
+		c.keep(e, at)
 	}
-	if err != nil {
-		return fmt.Errorf("no sound batch begins there: %w", err)
+	if at.damage != nil {
+		return fmt.Errorf("no sound batch begins there: %w", at.damage)
 	}
-	pos, h, err := w.Find(int64(e.Position), e.Offset)
+	pos, h, err := c.walks.find(int64(e.Position), e.Offset)
 	switch {
 	case err == io.EOF:
 		return fmt.Errorf("the log has no such offset from there on")
 	case err != nil:
 		return err
-	case h.LastOffset() != e.Offset && (pos != entry.Pos || !d.startsWith(entry, e.Offset)):
+	case h.LastOffset() != e.Offset && (pos != int64(e.Position) || h.BaseOffset != e.Offset && c.first(e, at) != e.Offset):
 		return fmt.Errorf("it is not the last offset of a batch: that at position %d ends with %d", pos, h.LastOffset())
 	}
 	return nil
 }
 
-// startsWith reports whether the first offset of the batch is the given one:
+// first returns the offset of the first record of the batch, -1 if there is none:
 // brokers up to 1.0 put that into the index.
-func (d *logDump) startsWith(e *segment.Entry, offset int64) bool {
-	if e.Header.BaseOffset == offset {
-		return true
+func (c *offsetChecker) first(e offsetindex.Entry, at place) int64 {
+	if at.first >= 0 || c.walks.exhausted() {
+		return at.first
 	}
-	rs, err := e.Open(&batch.Decoder{MaxInflated: d.opts.MaxInflated})
+	entry, err := c.entry(e)
 	if err != nil {
-		return false
+		return -1
+	}
+	rs, err := entry.Open(&c.decoder)
+	if err != nil {
+		return -1
 	}
 	for r, err := range rs.Lenient() {
-		return err == nil && r.Offset == offset
+		if err == nil {
+			at.first = r.Offset
+		}
+		break
 	}
-	return false
+	c.keep(e, at)
+	return at.first
+}
+
+func (c *offsetChecker) entry(e offsetindex.Entry) (*segment.Entry, error) {
+	entry, err := c.walks.w.Entry(int64(e.Position), c.buf, c.dump.opts.MaxBatch)
+	if err == nil {
+		c.buf = entry.Data
+	}
+	return entry, err
+}
+
+func (c *offsetChecker) keep(e offsetindex.Entry, at place) {
+	if len(c.places) == maxEnds {
+		clear(c.places)
+	}
+	c.places[e.Position] = at
 }
 
 func (d *logDump) offsetIndexSanity(path string, index *indexFile, base, entries int64) error {
@@ -264,7 +310,8 @@ func (d *logDump) timeIndex(ctx context.Context, path, name string) error {
 	if err != nil {
 		return err
 	}
-	check := timeChecker{dump: d, path: path, padded: padded, w: segment.NewWalker(log), positions: offsetLookup{f: offsets, base: base}}
+	check := timeChecker{dump: d, path: path, padded: padded, walks: newWalks(log, index.size/timeindex.EntrySize),
+		positions: offsetLookup{f: offsets, base: base}, newest: map[int64]int64{}}
 	decoder := batch.Decoder{MaxInflated: d.opts.MaxInflated}
 	previous := timeindex.Entry{Timestamp: -1, Offset: base}
 	first := true
@@ -337,54 +384,13 @@ type timeChecker struct {
 	path      string
 	padded    bool // zeros end the file
 	stale     bool // the entry is one that the broker does not read
-	w         *segment.Walker
+	walks     *walks
 	positions offsetLookup
 
-	// Kafka reads all headers behind each position before it compares anything,
-	// and fails if one is impossible. The walk from any batch meets those that
-	// the walk from the first one meets, so one walk answers for all positions
-	// that it passes.
-	walked int64 // the walk from byte 0 has reached this batch
-	broken error // what it met at the end
-	ended  bool
-}
-
-// whole reports what the walk from pos to the end of the log meets.
-func (c *timeChecker) whole(pos int64) error {
-	for !c.ended && c.walked < pos {
-		c.step()
-	}
-	if c.walked == pos || c.ended && c.walked < pos && c.broken == nil {
-		for !c.ended {
-			c.step()
-		}
-		return c.broken
-	}
-	// Not where a batch begins, or behind where the walk already is.
-	for {
-		prefix, err := c.w.Prefix(pos)
-		if err == io.EOF {
-			return nil
-		}
-		if err != nil {
-			return err
-		}
-		if pos += prefix.Size(); pos == c.walked || c.ended && pos > c.walked {
-			return c.broken
-		}
-	}
-}
-
-func (c *timeChecker) step() {
-	prefix, err := c.w.Prefix(c.walked)
-	switch {
-	case err == io.EOF:
-		c.ended = true
-	case err != nil:
-		c.ended, c.broken = true, err
-	default:
-		c.walked += prefix.Size()
-	}
+	// The newest timestamp in the batch at a position, for entries that name the
+	// same batch.
+	newest map[int64]int64
+	buf    []byte
 }
 
 // entry checks one entry: an error ends the run as it ends Kafka's.
@@ -399,13 +405,15 @@ func (c *timeChecker) entry(e, previous timeindex.Entry, decoder *batch.Decoder)
 	if err != nil {
 		return err
 	}
-	if pos < 0 || pos > c.w.Size() {
-		return fmt.Errorf("the offset index gives position %d, the log has %d bytes", pos, c.w.Size())
+	if size := c.walks.w.Size(); pos < 0 || pos > size {
+		return fmt.Errorf("the offset index gives position %d, the log has %d bytes", pos, size)
 	}
-	if err := c.whole(pos); err != nil {
+	// Kafka reads all headers behind the position before it compares anything, and
+	// fails if one is impossible.
+	if err := c.walks.toEnd(pos); err != nil {
 		return err
 	}
-	at, h, err := c.w.Find(pos, e.Offset)
+	at, h, err := c.walks.find(pos, e.Offset)
 	switch {
 	case err == io.EOF:
 		reports.notFound(c.path, pair{e.Offset, -1})
@@ -422,20 +430,9 @@ func (c *timeChecker) entry(e, previous timeindex.Entry, decoder *batch.Decoder)
 		}
 		return nil
 	}
-	entry, err := c.w.Entry(at, nil, c.dump.opts.MaxBatch)
+	newest, err := c.newestAt(at, decoder)
 	if err != nil {
 		return err
-	}
-	rs, err := entry.Open(decoder)
-	if err != nil {
-		return err
-	}
-	newest := int64(-1)
-	for r, err := range rs.Lenient() {
-		if err != nil {
-			return err
-		}
-		newest = max(newest, r.Timestamp)
 	}
 	if newest != e.Timestamp {
 		reports.timestamp(c.path, pair{e.Timestamp, newest})
@@ -448,6 +445,34 @@ func (c *timeChecker) entry(e, previous timeindex.Entry, decoder *batch.Decoder)
 		found("the timestamp does not rise above %d", previous.Timestamp)
 	}
 	return nil
+}
+
+// newestAt returns the newest timestamp in the batch at a position.
+func (c *timeChecker) newestAt(pos int64, decoder *batch.Decoder) (int64, error) {
+	if newest, ok := c.newest[pos]; ok {
+		return newest, nil
+	}
+	entry, err := c.walks.w.Entry(pos, c.buf, c.dump.opts.MaxBatch)
+	if err != nil {
+		return 0, err
+	}
+	c.buf = entry.Data
+	rs, err := entry.Open(decoder)
+	if err != nil {
+		return 0, err
+	}
+	newest := int64(-1)
+	for r, err := range rs.Lenient() {
+		if err != nil {
+			return 0, err
+		}
+		newest = max(newest, r.Timestamp)
+	}
+	if len(c.newest) == maxEnds {
+		clear(c.newest)
+	}
+	c.newest[pos] = newest
+	return newest, nil
 }
 
 // An offsetLookup finds positions as the broker does: a binary search over every

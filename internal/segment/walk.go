@@ -11,10 +11,15 @@ import (
 // what index entries point at. It keeps a window of the file, so that steps
 // over small batches do not cost a read each.
 type Walker struct {
+	Cost int64 // of all that was looked at: 1 for a prefix, readCost for a read
+
 	f      *File
 	window []byte
 	at     int64 // of window[0] in the file
 }
+
+// readCost is how many prefixes in the window take as long as a read.
+const readCost = 20
 
 // NewWalker returns a walker over a regular file.
 func NewWalker(f *File) *Walker { return &Walker{f: f} }
@@ -26,6 +31,7 @@ func (w *Walker) bytes(pos int64, n int) ([]byte, error) {
 		if w.window == nil {
 			w.window = make([]byte, size)
 		}
+		w.Cost += readCost
 		got, err := w.f.ReadAt(w.window[:size], pos)
 		if err != nil && err != io.EOF {
 			w.window = w.window[:0]
@@ -41,6 +47,7 @@ func (w *Walker) bytes(pos int64, n int) ([]byte, error) {
 // entry is left there, and an *[Error] with batch.ErrLength if what is there has
 // an impossible length.
 func (w *Walker) Prefix(pos int64) (batch.Prefix, error) {
+	w.Cost++
 	if pos >= w.f.Size-batch.PrefixSize {
 		return batch.Prefix{}, io.EOF
 	}
@@ -89,6 +96,7 @@ func (w *Walker) Entry(pos int64, buf []byte, maxBatch int64) (*Entry, error) {
 	if int64(cap(buf)) < size {
 		buf = make([]byte, size)
 	}
+	w.Cost += readCost + size/(4<<10)
 	if _, err := w.f.ReadAt(buf[:size], pos); err != nil {
 		return nil, &Error{Path: w.f.Path, Pos: pos, BaseOffset: h.BaseOffset, Err: err}
 	}
