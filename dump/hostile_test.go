@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -147,5 +148,32 @@ func TestIndexedMagic(t *testing.T) {
 	stdout, stderr, code = dumpLog(t, name, map[string][]byte{segmentName: log, name: index}, LogOptions{})
 	if !strings.HasPrefix(stdout, "offset: 7") || !strings.Contains(stderr, "invalid magic: -1") || code != cli.ExitFound {
 		t.Errorf("with another offset: got %s%s, exit %d", stdout, stderr, code)
+	}
+}
+
+func TestBareOptions(t *testing.T) {
+	for _, tt := range []struct {
+		values []string
+		want   string
+		ok     bool
+	}{
+		{nil, "default", true},
+		{[]string{bareValue, bareValue}, "default", true},
+		{[]string{bareValue, "x", bareValue}, "x", true},
+		{[]string{"x", bareValue, "x"}, "", false},
+	} {
+		s := single{def: "default"}
+		for _, v := range tt.values {
+			if err := s.Set(v); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if got, err := s.value(); got != tt.want || (err == nil) != tt.ok || s.given() != (tt.values != nil) {
+			t.Errorf("%q: %q, %v, given %t", tt.values, got, err, s.given())
+		}
+	}
+	got := normalizeLogArgs([]string{"--key-decoder-class", "-", "-value-decoder-class", "-x", "--files", "--"})
+	if want := []string{"--key-decoder-class=-", "--value-decoder-class", "-x", "--files=--"}; !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
 	}
 }

@@ -123,8 +123,8 @@ with Kafka: StringDecoder, IntegerDecoder, LongDecoder, DefaultDecoder.`,
 	f.BoolVar(&opts.VerifyOnly, "verify-index-only", false, "indexes: compare with the log, print no entries")
 	f.Var(&opts.keyDecoder, "key-decoder-class", "decode keys with this `class` of Kafka's (default StringDecoder)")
 	f.Var(&opts.valueDecoder, "value-decoder-class", "decode values with this `class` of Kafka's (default StringDecoder)")
-	f.Lookup("key-decoder-class").NoOptDefVal = "StringDecoder"
-	f.Lookup("value-decoder-class").NoOptDefVal = "StringDecoder"
+	f.Lookup("key-decoder-class").NoOptDefVal = bareValue
+	f.Lookup("value-decoder-class").NoOptDefVal = bareValue
 	for topic := range opts.topics {
 		name := decoderFlags[topic]
 		f.BoolVar(&opts.topics[topic], name, false, "decode the records of "+dumptext.Topic(topic).String())

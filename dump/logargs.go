@@ -72,7 +72,7 @@ func normalizeLogArgs(args []string) []string {
 		case hasValue:
 			option += "=" + value
 		case i+1 == len(args):
-		case kind == requiredArgument || !strings.HasPrefix(args[i+1], "-"):
+		case kind == requiredArgument || args[i+1] == "-" || !strings.HasPrefix(args[i+1], "-"):
 			i++
 			option += "=" + args[i]
 		}
@@ -88,7 +88,11 @@ type single struct {
 	name   string
 	def    string
 	values []string
+	bare   bool // given without a value, any number of times
 }
+
+// bareValue is what an option gets that may be given without a value.
+const bareValue = "StringDecoder"
 
 // String is empty if the option was not given, so that help shows the default
 // where the text says it better.
@@ -100,13 +104,17 @@ func (s *single) String() string {
 }
 
 func (s *single) Set(v string) error {
+	if v == bareValue {
+		s.bare = true
+		return nil
+	}
 	s.values = append(s.values, v)
 	return nil
 }
 
 func (s *single) Type() string { return "string" }
 
-func (s *single) given() bool { return len(s.values) > 0 }
+func (s *single) given() bool { return s.bare || len(s.values) > 0 }
 
 func (s *single) value() (string, error) {
 	if len(s.values) > 1 {
