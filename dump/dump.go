@@ -241,6 +241,11 @@ func Dump(ctx context.Context, env *cli.Env, opts Options) (err error) {
 		return cli.Usage(render.ErrMixed)
 	}
 	if opts.Last > 0 {
+		for _, in := range inputs {
+			if in.size < 0 {
+				return cli.Usagef("--last reads a file twice, which %s cannot be", in.path)
+			}
+		}
 		inputs = d.groupPartitions(inputs)
 	}
 	for _, in := range inputs {

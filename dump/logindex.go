@@ -565,7 +565,7 @@ func (d *logDump) txnIndex(path, name string) error {
 	for e, err := range txnindex.Scan(f.reader(), base) {
 		if err != nil {
 			d.found(fmt.Errorf("%s: %w", path, err))
-			if e == (txnindex.Entry{}) {
+			if !errors.Is(err, txnindex.ErrOffset) && !errors.Is(err, txnindex.ErrOrder) { // the rest comes without an entry
 				return nil
 			}
 		}

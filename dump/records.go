@@ -1,7 +1,6 @@
 package dump
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -90,16 +89,6 @@ func (c *content) AppendText(dst []byte) ([]byte, bool) {
 	return c.cell.AppendText(dst)
 }
 
-// clone returns the row with bytes of its own.
-func (r recordRow) clone() recordRow {
-	r.Key.p, r.Key.json = bytes.Clone(r.Key.p), bytes.Clone(r.Key.json)
-	r.Value.p, r.Value.json = bytes.Clone(r.Value.p), bytes.Clone(r.Value.json)
-	if r.Headers.r != nil {
-		r.Headers.r = r.Headers.r.CloneHeaders()
-	}
-	return r
-}
-
 // groupPartitions joins segments of the same directory, in the order of their
 // base offsets: their last records are those of the partition. Those that the
 // cleaner writes or that are about to be removed hold records of others again:
@@ -145,9 +134,14 @@ func (d *dumper) segments(ctx context.Context, in *input) error {
 		}
 		return p.scan(ctx)
 	}
-	// The last records are in the last files: go back only as far as needed.
+	// The last records are in the last files: go back only as far as needed, and
+	// remember places, not records, which can be large.
 	group := append([]*input{in}, in.next...)
-	var tails [][]recordRow
+	type tail struct {
+		in    *input
+		start recordPlace
+	}
+	var tails []tail
 	missing := d.opts.Last
 	for _, in := range slices.Backward(group) {
 		if missing == 0 {
@@ -161,37 +155,47 @@ func (d *dumper) segments(ctx context.Context, in *input) error {
 		if err := p.scan(ctx); err != nil {
 			return err
 		}
-		rows := p.ring.rows()
-		missing -= len(rows)
-		tails = append(tails, rows)
+		if n := len(p.ring.kept); n > 0 {
+			missing -= n
+			tails = append(tails, tail{in, p.ring.first()})
+		}
 	}
-	for _, rows := range slices.Backward(tails) {
-		for _, row := range rows {
-			if err := write(&d.rows, d.rows.record, row); err != nil {
-				return err
-			}
+	for _, t := range slices.Backward(tails) {
+		p, err := d.newRecordPrinter(t.in)
+		if err != nil {
+			return err
+		}
+		p.start, p.again = t.start, true
+		if err := p.scan(ctx); err != nil {
+			return err
 		}
 	}
 	return nil
 }
 
-// A ring keeps the last rows.
-type ring struct {
-	size int
-	kept []recordRow
-	at   int
+// A recordPlace is where a record is: the position of its batch, and its number in it.
+type recordPlace struct {
+	pos   int64
+	index int
 }
 
-func (r *ring) add(row recordRow) {
+// A ring keeps the last places.
+type ring struct {
+	size int
+	kept []recordPlace
+	at   int // of the first one, once all are taken
+}
+
+func (r *ring) add(p recordPlace) {
 	if len(r.kept) < r.size {
-		r.kept = append(r.kept, row.clone())
+		r.kept = append(r.kept, p)
 		return
 	}
-	r.kept[r.at] = row.clone()
+	r.kept[r.at] = p
 	r.at = (r.at + 1) % r.size
 }
 
-func (r *ring) rows() []recordRow { return append(slices.Clone(r.kept[r.at:]), r.kept[:r.at]...) }
+func (r *ring) first() recordPlace { return r.kept[r.at] }
 
 // A recordPrinter prints the batches and records of one segment.
 type recordPrinter struct {
@@ -200,7 +204,9 @@ type recordPrinter struct {
 	topic    dumptext.Topic
 	internal bool // topic decodes the records
 	decoder  batch.Decoder
-	ring     *ring // takes the rows instead of the output
+	ring     *ring       // takes the places of the records instead of printing them
+	start    recordPlace // of the first record to print
+	again    bool        // damage was reported when the places were taken
 
 	sequence sequence
 	records  bool
@@ -252,7 +258,7 @@ func (p *recordPrinter) scan(ctx context.Context) error {
 		return err
 	}
 	defer f.Close()
-	s := segment.NewScanner(f, 0)
+	s := segment.NewScanner(f, p.start.pos)
 	s.MaxBatch, s.Resync = p.d.opts.MaxBatch, p.d.opts.Resync
 	p.progress = p.d.env.Progress(max(f.Size, 0), p.in.path)
 	defer p.progress.Done()
@@ -289,7 +295,10 @@ func (p *recordPrinter) scan(ctx context.Context) error {
 
 // chunk prints one chunk. It reports whether nothing that follows can be wanted.
 func (p *recordPrinter) chunk(c *segment.Chunk) (done bool, err error) {
-	if c.Damage != nil {
+	switch {
+	case c.Damage != nil && p.again:
+		return false, nil
+	case c.Damage != nil:
 		p.d.damage(c.Damage)
 		if !p.d.opts.Resync && c.Size > batch.HeaderSize && !errors.Is(c.Damage, segment.ErrZeros) {
 			p.d.env.Notef("%s: %d bytes were not read: --resync searches them for sound batches", p.in.path, c.Size)
@@ -298,7 +307,9 @@ func (p *recordPrinter) chunk(c *segment.Chunk) (done bool, err error) {
 	}
 	for e, err := range c.Entries(p.in.path) {
 		if err != nil {
-			p.d.damage(err)
+			if !p.again {
+				p.d.damage(err)
+			}
 			return true, nil
 		}
 		h := &e.Header
@@ -318,8 +329,15 @@ func (p *recordPrinter) chunk(c *segment.Chunk) (done bool, err error) {
 	return false, nil
 }
 
+// fail reports damage of a batch.
 func (p *recordPrinter) fail(e *segment.Entry, err error) {
-	p.d.damage(&segment.Error{Path: p.in.path, Pos: e.Pos, BaseOffset: e.Header.BaseOffset, Err: err})
+	if !p.again {
+		p.d.damage(p.at(e, err))
+	}
+}
+
+func (p *recordPrinter) at(e *segment.Entry, err error) error {
+	return &segment.Error{Path: p.in.path, Pos: e.Pos, BaseOffset: e.Header.BaseOffset, Err: err}
 }
 
 func (p *recordPrinter) entry(e *segment.Entry) error {
@@ -351,21 +369,22 @@ func (p *recordPrinter) entry(e *segment.Entry) error {
 		return nil
 	}
 	from, to := p.d.opts.From, p.d.opts.To
+	at := recordPlace{e.Pos, -1}
 	for r, err := range rs.All() {
 		if err != nil {
 			p.bodyFailed(e, err)
 			return nil
 		}
-		if r.Offset < p.d.opts.FromOffset || r.Offset >= p.d.opts.ToOffset ||
+		at.index++
+		if at.pos == p.start.pos && at.index < p.start.index || r.Offset < p.d.opts.FromOffset || r.Offset >= p.d.opts.ToOffset ||
 			!from.IsZero() && r.Timestamp < from.UnixMilli() || !to.IsZero() && !time.UnixMilli(r.Timestamp).Before(to) {
 			continue
 		}
-		row := p.recordRow(e, r)
 		if p.ring != nil {
-			p.ring.add(row)
+			p.ring.add(at)
 			continue
 		}
-		if err := write(&p.d.rows, p.d.rows.record, row); err != nil {
+		if err := write(&p.d.rows, p.d.rows.record, p.recordRow(e, r)); err != nil {
 			return err
 		}
 	}
@@ -375,11 +394,12 @@ func (p *recordPrinter) entry(e *segment.Entry) error {
 // bodyFailed reports records that cannot be read. A batch above a limit is no
 // damage, but its records were asked for.
 func (p *recordPrinter) bodyFailed(e *segment.Entry, err error) {
-	if errors.Is(err, segment.ErrTooLarge) {
-		p.d.fail(&segment.Error{Path: p.in.path, Pos: e.Pos, BaseOffset: e.Header.BaseOffset, Err: fmt.Errorf("%w: raise --max-batch to read its records", err)})
-		return
+	switch {
+	case !errors.Is(err, segment.ErrTooLarge):
+		p.fail(e, err)
+	case !p.again:
+		p.d.fail(p.at(e, fmt.Errorf("%w: raise --max-batch to read its records", err)))
 	}
-	p.fail(e, err)
 }
 
 func (p *recordPrinter) batchRow(e *segment.Entry, valid bool) batchRow {
@@ -447,6 +467,6 @@ func (p *recordPrinter) undecoded(e *segment.Entry, r *batch.Record, err error) 
 	case errors.Is(err, schema.ErrUnknownType), errors.Is(err, schema.ErrUnknownVersion):
 		p.unknown++
 	default:
-		p.fail(e, fmt.Errorf("record at offset %d: %w", r.Offset, err))
+		p.d.damage(p.at(e, fmt.Errorf("record at offset %d: %w", r.Offset, err)))
 	}
 }

@@ -1,6 +1,7 @@
 package segment
 
 import (
+	"errors"
 	"fmt"
 	"io"
 
@@ -69,17 +70,17 @@ func (w *Walker) Prefix(pos int64) (batch.Prefix, error) {
 	return prefix, nil
 }
 
-// Header returns the header of the entry at pos.
+// Header returns the header of the entry at pos. A magic below 0 is no error here.
 func (w *Walker) Header(pos int64) (batch.Header, error) {
 	p, err := w.bytes(pos, batch.HeaderSize)
 	if err != nil {
 		return batch.Header{}, err
 	}
 	h, err := batch.DecodeHeader(p)
-	if err != nil {
-		err = &Error{Path: w.f.Path, Pos: pos, BaseOffset: -1, Err: err}
+	if err != nil && !errors.Is(err, batch.ErrMagic) {
+		return h, &Error{Path: w.f.Path, Pos: pos, BaseOffset: -1, Err: err}
 	}
-	return h, err
+	return h, nil
 }
 
 // Entry reads the whole entry at pos, which Prefix has found, into buf or, if

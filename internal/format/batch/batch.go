@@ -152,14 +152,19 @@ type Header struct {
 
 // DecodeHeader decodes the header of the entry at the start of p. It needs
 // HeaderSize bytes, of a message fewer, and fails with ErrTruncated if p is
-// shorter, with ErrMagic if the magic is below 0. It checks nothing else.
+// shorter, with ErrMagic if the magic is below 0; the header is then what magic 1
+// would make of it, as in Kafka. It checks nothing else.
 func DecodeHeader(p []byte) (Header, error) {
 	if len(p) < PrefixSize {
 		return Header{}, fmt.Errorf("%w: header needs %d bytes, %d left", ErrTruncated, PrefixSize, len(p))
 	}
 	switch magic := int8(p[16]); {
 	case magic < 0:
-		return Header{}, fmt.Errorf("%w: %d", ErrMagic, magic)
+		h, err := decodeLegacyHeader(p)
+		if err == nil {
+			err = fmt.Errorf("%w: %d", ErrMagic, magic)
+		}
+		return h, err
 	case magic < 2:
 		return decodeLegacyHeader(p)
 	case len(p) < HeaderSize:
@@ -254,8 +259,12 @@ func Checksum(p []byte) uint32 {
 }
 
 // Check compares the stored checksum with that of the whole entry p, and the
-// length with the least that the magic needs: ErrLength, ErrChecksum or nil.
+// length with the least that the magic needs: ErrMagic, ErrLength, ErrChecksum or
+// nil.
 func (h *Header) Check(p []byte) error {
+	if h.Magic < 0 {
+		return fmt.Errorf("%w: %d", ErrMagic, h.Magic)
+	}
 	least := int64(HeaderSize)
 	if h.Magic < 2 {
 		least = LogSize + MinLength

@@ -1,7 +1,6 @@
 package batch
 
 import (
-	"bytes"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -57,12 +56,6 @@ func (r *Record) Headers() iter.Seq[RecordHeader] {
 			}
 		}
 	}
-}
-
-// CloneHeaders returns a record that only has the headers of r, in memory of its
-// own.
-func (r *Record) CloneHeaders() *Record {
-	return &Record{headers: bytes.Clone(r.headers), HeaderCount: r.HeaderCount}
 }
 
 // SetHeaders encodes the headers into r.
