@@ -111,7 +111,7 @@ func (d *logDump) offsetIndex(ctx context.Context, path, name string) error {
 	if err != nil {
 		return err
 	}
-	check := offsetChecker{dump: d, walks: newWalks(log, entries), places: map[int32]place{}, decoder: batch.Decoder{MaxInflated: d.opts.MaxInflated}}
+	check := offsetChecker{dump: d, walks: newWalks(log, entries), places: map[int32]verdict{}, decoder: batch.Decoder{MaxInflated: d.opts.MaxInflated}}
 	stale := false // what the broker does not read
 	var before *offsetindex.Entry
 	for e, err := range offsetindex.Entries(index.reader(), base) {
@@ -180,13 +180,13 @@ func (d *logDump) lastOffsetAt(w *segment.Walker, e offsetindex.Entry, maxMessag
 type offsetChecker struct {
 	dump    *logDump
 	walks   *walks
-	places  map[int32]place
+	places  map[int32]verdict
 	decoder batch.Decoder
 	buf     []byte
 }
 
-// A place is what is known of the batch at a position.
-type place struct {
+// A verdict is what is known of the batch at a position.
+type verdict struct {
 	damage error
 	first  int64 // offset of the first record, -1 if not known
 }
@@ -204,7 +204,7 @@ func (c *offsetChecker) indexed(e offsetindex.Entry) error {
 		if err == nil {
 			err = entry.Check()
 		}
-		at = place{err, -1}
+		at = verdict{err, -1}
 		c.keep(e, at)
 	}
 	if at.damage != nil {
@@ -224,7 +224,7 @@ func (c *offsetChecker) indexed(e offsetindex.Entry) error {
 
 // first returns the offset of the first record of the batch, -1 if there is none:
 // brokers up to 1.0 put that into the index.
-func (c *offsetChecker) first(e offsetindex.Entry, at place) int64 {
+func (c *offsetChecker) first(e offsetindex.Entry, at verdict) int64 {
 	if at.first >= 0 || c.walks.exhausted() {
 		return at.first
 	}
@@ -254,7 +254,7 @@ func (c *offsetChecker) entry(e offsetindex.Entry) (*segment.Entry, error) {
 	return entry, err
 }
 
-func (c *offsetChecker) keep(e offsetindex.Entry, at place) {
+func (c *offsetChecker) keep(e offsetindex.Entry, at verdict) {
 	if len(c.places) == maxEnds {
 		clear(c.places)
 	}
