@@ -40,9 +40,9 @@ func NewRoot(env *cli.Env) *cobra.Command {
 	var configPath string
 	root := cli.Group(&cobra.Command{
 		Use:   "kf",
-		Short: "Decode, verify and explain Apache Kafka data directories",
-		Long: `kf decodes, verifies and explains Apache Kafka data directories, without a
-broker and without a JVM. It never changes a byte of what it inspects.
+		Short: "Decode the files of Apache Kafka data directories",
+		Long: `kf decodes the files of Apache Kafka data directories, without a broker and
+without a JVM. It never changes a byte of what it inspects.
 
 Rows go to standard output, everything else to standard error.`,
 		Version:           env.Build.Version,

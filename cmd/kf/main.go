@@ -1,4 +1,4 @@
-// kf decodes, verifies and explains Apache Kafka data directories.
+// kf decodes the files of Apache Kafka data directories.
 package main
 
 import (
