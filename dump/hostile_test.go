@@ -177,3 +177,29 @@ func TestBareOptions(t *testing.T) {
 		t.Errorf("got %q, want %q", got, want)
 	}
 }
+
+// Batches that inflate to more than a worker keeps for itself are opened in file
+// order; two workers that hold what the other waits for would never end.
+func TestManyLargeInflated(t *testing.T) {
+	value := bytes.Repeat([]byte("0123456789abcdef"), 5<<20/16)
+	var log []byte
+	const n = 10
+	for i := range int64(n) {
+		h := batch.Header{BaseOffset: i, Magic: 2, Attributes: int16(codec.Zstd), ProducerID: -1, ProducerEpoch: -1, BaseSequence: -1}
+		v := value
+		if i%2 == 1 { // makes the next large one part of another chunk
+			h.Attributes, v = int16(codec.None), value[:300<<10]
+		}
+		var err error
+		log, err = batch.Append(log, h, func(yield func(*batch.Record) bool) { yield(&batch.Record{Offset: i, Value: v}) })
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	for range 2 {
+		stdout, stderr, code := dumpLog(t, segmentName, map[string][]byte{segmentName: log}, LogOptions{PrintData: true})
+		if code != cli.ExitOK || strings.Count(stdout, "\n| offset: ") != n {
+			t.Fatalf("exit %d, %d records, %s", code, strings.Count(stdout, "\n| offset: "), stderr)
+		}
+	}
+}

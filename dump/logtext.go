@@ -49,7 +49,7 @@ func (p *segmentPrinter) newWork(decoder *batch.Decoder) segment.Work {
 		if c.Damage != nil {
 			return func() error { return p.tail(c) }, nil
 		}
-		defer decoder.Close()
+		decoder.Exclusive = out.Turn
 		for e, err := range c.Entries(p.path) {
 			if err != nil {
 				if e.Header.Magic < 0 {

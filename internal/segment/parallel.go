@@ -29,10 +29,12 @@ func (o *Output) Full() error {
 	if len(o.B) < flushAt {
 		return nil
 	}
-	return o.flush()
+	return o.Turn()
 }
 
-func (o *Output) flush() error {
+// Turn waits until all earlier chunks are done and writes B out. From then on no
+// other chunk has its turn until the work on this one returns.
+func (o *Output) Turn() error {
 	if !o.turn.wait(o.mine) {
 		return errStopped
 	}

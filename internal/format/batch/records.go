@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"iter"
-	"sync"
 
 	"kf/internal/format/codec"
 	"kf/internal/wire"
@@ -86,32 +85,21 @@ func (e *RecordError) Is(target error) bool { return target == ErrRecords }
 type Decoder struct {
 	MaxInflated int // refuse batches that inflate to more bytes
 
-	// Big, if it is set, is what decoders that work at the same time share for
-	// batches that inflate to a lot, so that their memory does not add up: only
-	// one of them at a time has such a batch open.
-	Big *BigBuffer
+	// Decoders that work at the same time share Big for batches that inflate to a
+	// lot, so that their memory does not add up. Exclusive is called before one uses
+	// it: it returns once no other does, and none will until the batch is done with.
+	// Without Big each has a buffer of its own.
+	Big       *BigBuffer
+	Exclusive func() error
 
-	buf  []byte
-	held bool // Big is locked
+	buf []byte
 }
 
 // smallInflated is up to how many bytes a decoder inflates into its own buffer.
 const smallInflated = 4 << 20
 
 // A BigBuffer is the memory of one large batch.
-type BigBuffer struct {
-	mu  sync.Mutex
-	buf []byte
-}
-
-// Close lets other decoders have what this one shares with them. Records that
-// it opened are no longer valid.
-func (d *Decoder) Close() {
-	if d.held {
-		d.held = false
-		d.Big.mu.Unlock()
-	}
-}
+type BigBuffer struct{ buf []byte }
 
 // Records are the records of one batch.
 type Records struct {
@@ -127,7 +115,6 @@ type Records struct {
 // fails with an error that matches ErrRecords or one of package codec's. The
 // records are not checked yet.
 func (d *Decoder) Open(h Header, p []byte) (Records, error) {
-	d.Close()
 	if h.Magic < 2 {
 		return d.openLegacy(h, p)
 	}
@@ -163,8 +150,9 @@ func (d *Decoder) inflate(p []byte, id codec.ID, magic int8) ([]byte, error) {
 	if own == d.MaxInflated || !errors.Is(err, codec.ErrLimit) {
 		return out, err
 	}
-	d.Big.mu.Lock()
-	d.held = true
+	if err := d.Exclusive(); err != nil {
+		return out, err
+	}
 	out, err = codec.Inflate(d.Big.buf[:0], p, id, magic, d.MaxInflated)
 	if cap(out) > cap(d.Big.buf) {
 		d.Big.buf = out
