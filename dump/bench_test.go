@@ -61,9 +61,9 @@ var benchLimits = Limits{MaxBatch: segment.DefaultMaxBatch, MaxInflated: default
 
 func BenchmarkDumpLog(b *testing.B) {
 	for _, id := range []codec.ID{codec.None, codec.Gzip, codec.LZ4, codec.Zstd} {
-		path := benchSegment(b, 64<<20, id)
 		for _, what := range []string{"batches", "records"} {
 			b.Run(id.String()+"/"+what, func(b *testing.B) {
+				path := benchSegment(b, 64<<20, id)
 				opts := LogOptions{
 					Files: []string{path}, PrintData: what == "records", Limits: benchLimits,
 					maxBytes: single{def: fmt.Sprint(math.MaxInt32)}, keyDecoder: single{def: stringDecoder}, valueDecoder: single{def: stringDecoder},
@@ -75,9 +75,9 @@ func BenchmarkDumpLog(b *testing.B) {
 }
 
 func BenchmarkDump(b *testing.B) {
-	path := benchSegment(b, 64<<20, codec.None)
 	for _, f := range []render.Format{render.Table, render.JSONLines, render.CSV} {
 		b.Run(f.String(), func(b *testing.B) {
+			path := benchSegment(b, 64<<20, codec.None)
 			opts := Options{Paths: []string{path}, BaseOffset: -1, FromOffset: math.MinInt64, ToOffset: math.MaxInt64, Output: f, Limits: benchLimits}
 			benchRun(b, path, func(env *cli.Env) error { return Dump(context.Background(), env, opts) })
 		})
