@@ -19,6 +19,7 @@ import (
 
 	"kf/internal/cli"
 	"kf/internal/dumptext"
+	"kf/internal/format/batch"
 	"kf/internal/logdir"
 	"kf/internal/render"
 	"kf/internal/segment"
@@ -196,8 +197,9 @@ type dumper struct {
 	opts   Options
 	out    *render.Output
 	rows   rowWriters
-	failed bool // a file could not be read, or is not what its name says
-	found  bool // damage
+	failed bool            // a file could not be read, or is not what its name says
+	found  bool            // damage
+	big    batch.BigBuffer // of all segments, one after the other
 }
 
 // Dump prints opts.Paths.

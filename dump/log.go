@@ -177,7 +177,7 @@ func (o *LogOptions) decoder() (dumptext.Decoder, error) {
 	if err != nil {
 		return nil, err
 	}
-	var d classDecoder
+	d := classDecoder{text: isText(key) && isText(value)}
 	if d.value, err = classByName(value); err != nil {
 		return nil, err
 	}

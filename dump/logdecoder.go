@@ -51,8 +51,14 @@ func classByName(name string) (class, error) {
 	return nil, cli.Usagef("unknown decoder class %q: kf has StringDecoder, IntegerDecoder, LongDecoder and DefaultDecoder of %s*", name, toolsAPI)
 }
 
+// isText reports whether the class of that name is StringDecoder.
+func isText(name string) bool { return strings.TrimPrefix(name, toolsAPI) == "StringDecoder" }
+
 // A classDecoder decodes keys and values, each with a class.
-type classDecoder struct{ key, value class }
+type classDecoder struct {
+	key, value class
+	text       bool // both are StringDecoder
+}
 
 // Append implements dumptext.Decoder. As Kafka's tool does it decodes both
 // before it prints either: an error leaves dst as it was.

@@ -106,8 +106,18 @@ func (p *segmentPrinter) records(e *segment.Entry, decoder *batch.Decoder, out *
 			return damage(p.at(e, err))
 		}
 		facts.add(r.Offset)
-		if out.B, err = p.record(out.B, &e.Header, r); err != nil {
+		var prefix string
+		if out.B, prefix, err = p.record(out.B, &e.Header, r); err != nil {
 			return p.recordFailed(e, r, err)
+		}
+		if p.print && !e.Header.Control() {
+			if d, ok := p.decoder.(classDecoder); ok && d.text && len(r.Key)+len(r.Value) > largeValue {
+				if err := largeText(out, prefix, r); err != nil {
+					return err
+				}
+			} else if out.B, err = p.decoder.Append(out.B, prefix, dumptext.Record{Offset: r.Offset, Key: r.Key, Value: r.Value}); err != nil {
+				return p.recordFailed(e, r, err)
+			}
 		}
 		facts.found(p.at(e, r.Fault))
 		out.B = append(out.B, '\n')
@@ -228,14 +238,14 @@ func appendBatchEnd(dst []byte, h *batch.Header, pos int64, valid bool) []byte {
 	return append(dst, '\n')
 }
 
-// record appends the line of a record, without its end. Kafka looks at a key or
-// value that does not fit only to print it.
-func (p *segmentPrinter) record(dst []byte, h *batch.Header, r *batch.Record) ([]byte, error) {
-	prefix := " "
+// record appends the line of a record up to its contents, and returns what stands
+// in front of them. Kafka looks at a key or value that does not fit only to print it.
+func (p *segmentPrinter) record(dst []byte, h *batch.Header, r *batch.Record) (_ []byte, prefix string, err error) {
+	prefix = " "
 	if p.skip {
 		prefix = "| "
 	} else if r.NoSizes {
-		return dst, r.Fault
+		return dst, prefix, r.Fault
 	} else {
 		dst = appendField(dst, "| offset: ", r.Offset)
 		dst = append(append(dst, ' '), h.TimestampType().String()...)
@@ -259,14 +269,35 @@ func (p *segmentPrinter) record(dst []byte, h *batch.Header, r *batch.Record) ([
 			dst = appendField(dst, " crc: ", r.CRC)
 		}
 		if h.Control() {
-			return dumptext.AppendControl(dst, r.Key, r.Value)
+			dst, err = dumptext.AppendControl(dst, r.Key, r.Value)
+			return dst, prefix, err
 		}
 	}
 	if p.print && !h.Control() {
-		if r.Fault != nil {
-			return dst, r.Fault
-		}
-		return p.decoder.Append(dst, prefix, dumptext.Record{Offset: r.Offset, Key: r.Key, Value: r.Value})
+		err = r.Fault
 	}
-	return dst, nil
+	return dst, prefix, err
+}
+
+// largeText prints contents that are text without having them in memory again.
+func largeText(out *segment.Output, prefix string, r *batch.Record) error {
+	for _, field := range []struct {
+		label string
+		p     []byte
+	}{{"key: ", r.Key}, {"payload: ", r.Value}} {
+		if field.p == nil {
+			continue
+		}
+		out.B = append(append(out.B, prefix...), field.label...)
+		prefix = " "
+		for p := field.p; len(p) > 0; {
+			n := textBreak(p, min(len(p), pieceSize))
+			out.B = javafmt.AppendText(out.B, p[:n])
+			p = p[n:]
+			if err := out.Full(); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }

@@ -221,7 +221,7 @@ type recordPrinter struct {
 func (d *dumper) newRecordPrinter(in *input) (*recordPrinter, error) {
 	p := &recordPrinter{d: d, in: in}
 	base := int64(unknownBase)
-	p.decoder.MaxInflated = d.opts.MaxInflated
+	p.decoder.MaxInflated, p.decoder.Big = d.opts.MaxInflated, &d.big
 	p.records = !d.opts.NoRecords
 	data := d.opts.Output.ForPrograms()
 	p.batches = d.opts.NoRecords || data && d.opts.Last == 0

@@ -6,6 +6,7 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
+	"iter"
 	"math"
 	"reflect"
 	"strconv"
@@ -44,8 +45,21 @@ type Value interface {
 	AppendText(dst []byte) ([]byte, bool)
 }
 
-// columns returns those of the struct v, which is addressable.
-func columns(v reflect.Value, f Format, opt Options) []column {
+// A Large value is one that would take too much memory printed as a whole.
+type Large interface {
+	Value
+	// Pieces yields what AppendJSON or AppendText appends, piece by piece, if that is
+	// a lot; else it reports false. A piece of text ends with a character, and is
+	// valid only until the next one.
+	Pieces(isJSON bool) (iter.Seq[[]byte], bool)
+}
+
+// maxCell is how much of a large value a cell of a table shows.
+const maxCell = 1 << 20
+
+// columns returns those of the struct v, which is addressable. Spill takes what was
+// appended so far, if it is much, and returns where to go on.
+func columns(v reflect.Value, f Format, opt Options, spill func([]byte) []byte) []column {
 	var all []column
 	for field, fv := range v.Fields() {
 		tag, tagged := field.Tag.Lookup("col")
@@ -53,7 +67,7 @@ func columns(v reflect.Value, f Format, opt Options) []column {
 		hidden := option == "data" || option == "multi" && !opt.Multi
 		switch {
 		case field.Anonymous && !tagged && field.Type.Kind() == reflect.Struct:
-			all = append(all, columns(fv, f, opt)...)
+			all = append(all, columns(fv, f, opt, spill)...)
 			continue
 		case name == "-" || !tagged && !field.IsExported():
 			continue
@@ -68,14 +82,59 @@ func columns(v reflect.Value, f Format, opt Options) []column {
 		all = append(all, column{
 			name:   name,
 			right:  src.right || src.number != nil && !src.quoted && fv.Kind() != reflect.Bool,
-			append: src.in(f),
+			append: src.in(f, spill),
 		})
 	}
 	return all
 }
 
 // in returns the function that appends the value in format f.
-func (src source) in(f Format) func(dst []byte) []byte {
+func (src source) in(f Format, spill func([]byte) []byte) func(dst []byte) []byte {
+	small := src.whole(f)
+	large, ok := src.value.(Large)
+	if !ok {
+		return small
+	}
+	isJSON := f == JSON || f == JSONLines
+	return func(dst []byte) []byte {
+		pieces, ok := large.Pieces(isJSON)
+		switch {
+		case !ok:
+			return small(dst)
+		case f == Table:
+			return appendCut(dst, pieces)
+		case isJSON:
+			for p := range pieces {
+				dst = spill(append(dst, p...))
+			}
+			return dst
+		}
+		dst = append(dst, '"')
+		for p := range pieces {
+			if !validUTF8(p) {
+				p = []byte(string([]rune(string(p))))
+			}
+			dst = spill(appendQuotes(dst, p))
+		}
+		return append(dst, '"')
+	}
+}
+
+// appendCut appends the start of a large text as a cell of a table.
+func appendCut(dst []byte, pieces iter.Seq[[]byte]) []byte {
+	var text []byte
+	for p := range pieces {
+		if len(text)+len(p) > maxCell {
+			text = append(text, "…"...)
+			break
+		}
+		text = append(text, p...)
+	}
+	return appendCell(dst, string(text), false)
+}
+
+// whole returns the function that appends the value at once.
+func (src source) whole(f Format) func(dst []byte) []byte {
 	null := map[Format]string{Table: "-", JSON: "null", JSONLines: "null", CSV: ""}[f]
 	isJSON := f == JSON || f == JSONLines
 	switch {

@@ -70,7 +70,11 @@ func appendCSV[T ~string | ~[]byte](dst []byte, s T) []byte {
 	if !quote {
 		return append(dst, s...)
 	}
-	dst = append(dst, '"')
+	return append(appendQuotes(append(dst, '"'), s), '"')
+}
+
+// appendQuotes appends s with each quote doubled.
+func appendQuotes[T ~string | ~[]byte](dst []byte, s T) []byte {
 	start := 0
 	for i := range len(s) {
 		if s[i] == '"' {
@@ -78,8 +82,7 @@ func appendCSV[T ~string | ~[]byte](dst []byte, s T) []byte {
 			start = i
 		}
 	}
-	dst = append(dst, s[start:]...)
-	return append(dst, '"')
+	return append(dst, s[start:]...)
 }
 
 // appendCell appends s as the text of a table cell, which is one line without

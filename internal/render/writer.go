@@ -75,7 +75,7 @@ func New[T any](w io.Writer, f Format, opt Options) *Writer[T] {
 // headings; in CSV the second type fails with [ErrMixed].
 func Rows[T any](out *Output) *Writer[T] {
 	w := &Writer[T]{out: out, row: new(T)}
-	w.cols = columns(reflect.ValueOf(w.row).Elem(), out.format, out.opt)
+	w.cols = columns(reflect.ValueOf(w.row).Elem(), out.format, out.opt, out.spill)
 	for i, c := range w.cols {
 		key := ","
 		if i == 0 {
@@ -129,10 +129,21 @@ func (w *Writer[T]) Write(row T) error {
 		}
 	}
 	out.rows++
-	if len(out.buf) >= bufferSize || out.opt.Live {
+	if len(out.buf) >= bufferSize || out.opt.Live || out.err != nil {
 		return out.flush()
 	}
 	return nil
+}
+
+// spill writes p, the start of a row, if it is much.
+func (out *Output) spill(p []byte) []byte {
+	if len(p) < bufferSize {
+		return p
+	}
+	if out.err == nil {
+		_, out.err = out.w.Write(p)
+	}
+	return p[:0]
 }
 
 // Expect makes the rows of w those whose headings stand for an output without

@@ -57,6 +57,9 @@ func (r *Record) Headers() iter.Seq[RecordHeader] {
 	}
 }
 
+// HeadersSize returns how many bytes the headers have, as stored.
+func (r *Record) HeadersSize() int { return len(r.headers) }
+
 // SetHeaders encodes the headers into r.
 func (r *Record) SetHeaders(hs []RecordHeader) {
 	r.headers, r.HeaderCount = nil, int32(len(hs))
@@ -88,7 +91,7 @@ type Decoder struct {
 	// Decoders that work at the same time share Big for batches that inflate to a
 	// lot, so that their memory does not add up. Exclusive is called before one uses
 	// it: it returns once no other does, and none will until the batch is done with.
-	// Without Big each has a buffer of its own.
+	// Without Big each has one of its own.
 	Big       *BigBuffer
 	Exclusive func() error
 
@@ -97,6 +100,9 @@ type Decoder struct {
 
 // smallInflated is up to how many bytes a decoder inflates into its own buffer.
 const smallInflated = 4 << 20
+
+// maxReserved bounds how large a big buffer is made before it is needed.
+const maxReserved = 256 << 20
 
 // A BigBuffer is the memory of one large batch.
 type BigBuffer struct{ buf []byte }
@@ -139,10 +145,7 @@ func (d *Decoder) Open(h Header, p []byte) (Records, error) {
 }
 
 func (d *Decoder) inflate(p []byte, id codec.ID, magic int8) ([]byte, error) {
-	own := d.MaxInflated
-	if d.Big != nil {
-		own = min(own, smallInflated)
-	}
+	own := min(d.MaxInflated, smallInflated)
 	out, err := codec.Inflate(d.buf[:0], p, id, magic, own)
 	if cap(out) > cap(d.buf) {
 		d.buf = out
@@ -150,8 +153,17 @@ func (d *Decoder) inflate(p []byte, id codec.ID, magic int8) ([]byte, error) {
 	if own == d.MaxInflated || !errors.Is(err, codec.ErrLimit) {
 		return out, err
 	}
-	if err := d.Exclusive(); err != nil {
-		return out, err
+	if d.Big == nil {
+		d.Big = new(BigBuffer)
+	}
+	if d.Exclusive != nil {
+		if err := d.Exclusive(); err != nil {
+			return out, err
+		}
+	}
+	if d.Big.buf == nil {
+		// All at once: growing would copy, and pages that are not used cost nothing.
+		d.Big.buf = make([]byte, 0, min(d.MaxInflated, maxReserved)+codec.Slack)
 	}
 	out, err = codec.Inflate(d.Big.buf[:0], p, id, magic, d.MaxInflated)
 	if cap(out) > cap(d.Big.buf) {

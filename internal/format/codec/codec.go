@@ -65,6 +65,10 @@ var (
 	ErrLimit   = errors.New("compressed data inflates beyond the limit")
 )
 
+// Slack is how many bytes of room behind its result Inflate may need, so that it
+// makes no buffer of its own.
+const Slack = 4<<20 + 1 // the largest block of LZ4
+
 func corrupt(id ID, format string, args ...any) error {
 	return fmt.Errorf("%w: %s: %w", ErrCorrupt, id, fmt.Errorf(format, args...))
 }

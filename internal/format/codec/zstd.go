@@ -19,16 +19,27 @@ const zstdMaxBlock = 128 << 10
 // frame there need not be whole.
 const zstdBuffer = zstdMaxBlock + 3
 
-var zstdDecoder = sync.OnceValue(func() *zstd.Decoder {
+var zstdDecoders sync.Map // limit → *zstd.Decoder
+
+// zstdDecoder returns a decoder for frames of up to limit bytes. It would look at
+// the capacity of its buffer too, but only after it has made a larger one. Windows
+// fall under its limit as well.
+func zstdDecoder(limit int) *zstd.Decoder {
+	limit = max(limit, zstdMaxWindow)
+	if d, ok := zstdDecoders.Load(limit); ok {
+		return d.(*zstd.Decoder)
+	}
 	d, err := zstd.NewReader(nil,
+		zstd.WithDecoderMaxMemory(uint64(limit)),
 		zstd.WithDecoderConcurrency(0), // as many DecodeAll at once as there are processors
 		zstd.WithDecoderMaxWindow(zstdMaxWindow),
 		zstd.WithDecodeAllCapLimit(true))
 	if err != nil {
-		panic(err) // the options are constants
+		panic(err) // no option is out of range
 	}
-	return d
-})
+	kept, _ := zstdDecoders.LoadOrStore(limit, d)
+	return kept.(*zstd.Decoder)
+}
 
 func inflateZstd(dst, src []byte, limit int) ([]byte, error) {
 	bound, whole := zstdBound(src)
@@ -37,7 +48,7 @@ func inflateZstd(dst, src []byte, limit int) ([]byte, error) {
 	}
 	room := int(min(bound, int64(limit)+zstdMaxBlock))
 	dst = grow(dst, room)
-	out, err := zstdDecoder().DecodeAll(src, dst[:len(dst):len(dst)+room])
+	out, err := zstdDecoder(limit).DecodeAll(src, dst[:len(dst):len(dst)+room])
 	switch {
 	case len(out)-len(dst) > limit || errors.Is(err, zstd.ErrDecoderSizeExceeded) && room > limit:
 		return dst, beyond(Zstd, limit)
