@@ -303,6 +303,9 @@ func (d *dumper) input(path string) (*input, error) {
 		return nil, err
 	}
 	in.file = logdir.ParseFileName(filepath.Base(path))
+	if info.Mode()&os.ModeDevice != 0 {
+		return nil, fmt.Errorf("%s is a device", path)
+	}
 	if !info.Mode().IsRegular() {
 		if in.kind == "" {
 			return nil, fmt.Errorf("%s is not a regular file: say what comes out of it with --kind", path)

@@ -394,17 +394,25 @@ func (d *dumper) line(ctx context.Context, in *input, err error) error {
 	return at(in, err)
 }
 
-// maxSmall bounds what is read of a file that is decoded whole.
-const maxSmall = 256 << 20
+// Bounds of what is read of a file that is decoded whole: 46 bytes a producer, and
+// a few lines.
+const (
+	maxSnapshot = 32 << 20
+	maxSmall    = 4 << 20
+)
 
 // small prints a file that is decoded whole.
 func (d *dumper) small(in *input, r io.Reader) error {
-	p, err := io.ReadAll(io.LimitReader(r, maxSmall+1))
+	bound := maxSmall
+	if in.kind == logdir.KindProducerSnapshot {
+		bound = maxSnapshot
+	}
+	p, err := io.ReadAll(io.LimitReader(r, int64(bound)+1))
 	if err != nil {
 		return at(in, err)
 	}
-	if len(p) > maxSmall {
-		return at(in, fmt.Errorf("more than %d bytes are too many for a file of kind %s", maxSmall, in.kind))
+	if len(p) > bound {
+		return at(in, fmt.Errorf("more than %d bytes are too many for a file of kind %s", bound, in.kind))
 	}
 	switch in.kind {
 	case logdir.KindProducerSnapshot:

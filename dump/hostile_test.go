@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"hash/crc32"
+	"io"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -15,6 +16,7 @@ import (
 	"kf/internal/cli"
 	"kf/internal/format/batch"
 	"kf/internal/format/codec"
+	"kf/internal/logdir"
 )
 
 const segmentName = "00000000000000000000.log"
@@ -200,6 +202,36 @@ func TestManyLargeInflated(t *testing.T) {
 		stdout, stderr, code := dumpLog(t, segmentName, map[string][]byte{segmentName: log}, LogOptions{PrintData: true})
 		if code != cli.ExitOK || strings.Count(stdout, "\n| offset: ") != n {
 			t.Fatalf("exit %d, %d records, %s", code, strings.Count(stdout, "\n| offset: "), stderr)
+		}
+	}
+}
+
+// A device may never end.
+func TestDevice(t *testing.T) {
+	if _, err := os.Stat("/dev/zero"); err != nil {
+		t.Skip(err)
+	}
+	dir := t.TempDir()
+	var paths []string
+	for _, name := range []string{"0.log", "0.snapshot", "0.txnindex"} {
+		path := filepath.Join(dir, name)
+		if err := os.Symlink("/dev/zero", path); err != nil {
+			t.Skip(err)
+		}
+		paths = append(paths, path)
+		var errs bytes.Buffer
+		env := &cli.Env{Stdout: io.Discard, Stderr: &errs}
+		opts := LogOptions{Files: []string{path}, maxBytes: single{def: "2147483647"}, maxMessageSize: single{def: "1"}, keyDecoder: single{def: stringDecoder}, valueDecoder: single{def: stringDecoder}}
+		if code := env.Exit(DumpLog(t.Context(), env, opts)); code != cli.ExitFailed || !strings.Contains(errs.String(), name+": ") {
+			t.Errorf("dump-log %s: exit %d, %s", name, code, errs.String())
+		}
+	}
+	for _, kind := range logdir.Kinds() {
+		var errs bytes.Buffer
+		env := &cli.Env{Stdout: io.Discard, Stderr: &errs}
+		opts := Options{Paths: paths, Kind: kind, ToOffset: 1, Limits: Limits{MaxBatch: 1, MaxInflated: 1}}
+		if code := env.Exit(Dump(t.Context(), env, opts)); code != cli.ExitFailed || strings.Count(errs.String(), "is a device") != len(paths) {
+			t.Errorf("dump --kind %s: exit %d, %s", kind, code, errs.String())
 		}
 	}
 }

@@ -42,9 +42,6 @@ func (d *logDump) txnIndex(path, name string) error {
 	return nil
 }
 
-// maxSnapshot bounds how large a producer snapshot may be; 46 bytes a producer.
-const maxSnapshot = 256 << 20
-
 // producerSnapshot prints a .snapshot file.
 func (d *logDump) producerSnapshot(path string) error {
 	f, err := openIndex(path)

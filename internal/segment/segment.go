@@ -57,7 +57,7 @@ func (e *Error) Unwrap() error { return e.Err }
 // A File is an open segment. It is only ever read.
 type File struct {
 	Path string
-	Size int64 // when it was opened; -1 for a pipe or a device
+	Size int64 // when it was opened; -1 for a pipe
 	f    *os.File
 	pipe io.Reader // what a file without size is read from
 }
@@ -66,15 +66,19 @@ type File struct {
 // standard input.
 func FromReader(path string, r io.Reader) *File { return &File{Path: path, Size: -1, pipe: r} }
 
-// Open opens the file for reading. A directory is an error.
+// Open opens the file for reading. A directory or a device is an error.
 func Open(path string) (*File, error) {
 	f, err := os.Open(path)
 	if err != nil {
 		return nil, err
 	}
 	info, err := f.Stat()
-	if err == nil && info.IsDir() {
+	switch {
+	case err != nil:
+	case info.IsDir():
 		err = &os.PathError{Op: "open", Path: path, Err: errors.New("is a directory")}
+	case info.Mode()&os.ModeDevice != 0: // some never end
+		err = &os.PathError{Op: "open", Path: path, Err: errors.New("is a device")}
 	}
 	if err != nil {
 		f.Close()
