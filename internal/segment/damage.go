@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math/bits"
 
 	"kf/internal/format/batch"
 )
@@ -95,21 +96,64 @@ func allZero(p []byte) bool {
 // reading more if one may; -1 if there is none.
 func (s *Scanner) search(c *Chunk, from int) int {
 	for at := from; at+batch.HeaderSize <= len(c.buf) || s.ended(c) && at+batch.PrefixSize < len(c.buf); at++ {
+		s.searched++
 		if !plausible(c.buf[at:], s.MaxBatch) {
 			continue
 		}
 		size := int(batch.DecodePrefix(c.buf[at:]).Size())
-		if s.end(c)-c.Pos-c.skipped < int64(at+size) {
+		if s.end(c)-c.Pos-c.skipped < int64(at+size) || !s.worth(size) {
 			continue
 		}
-		if s.fill(c, at+size) != nil || len(c.buf) < at+size {
-			continue
-		}
-		if h, err := batch.DecodeHeader(c.buf[at:]); err == nil && h.Check(c.buf[at:at+size]) == nil {
+		if s.sound(c, at, size) {
 			return at
 		}
 	}
 	return -1
+}
+
+// sound reports whether the checksum of the entry at c.buf[at:] is right. What is
+// not in the buffer is read past it; from a pipe it can only be read into it.
+func (s *Scanner) sound(c *Chunk, at, size int) bool {
+	h, err := batch.DecodeHeader(c.buf[at:])
+	if err != nil {
+		return false
+	}
+	missing := at + size - len(c.buf)
+	if missing > 0 && s.file.Size < 0 {
+		if s.fill(c, max(at+size, 2*len(c.buf))) != nil || len(c.buf) < at+size {
+			return false
+		}
+		missing = 0
+	}
+	if missing <= 0 {
+		return h.Check(c.buf[at:at+size]) == nil
+	}
+	if s.scratch == nil {
+		s.scratch = make([]byte, headroom)
+	}
+	sum, start := batch.NewChecksum(h.Magic)
+	sum.Write(c.buf[at+start:])
+	from := c.Pos + c.skipped + int64(len(c.buf))
+	n, err := io.CopyBuffer(sum, io.NewSectionReader(s.file.f, from, int64(missing)), s.scratch)
+	return err == nil && n == int64(missing) && sum.Sum32() == h.CRC
+}
+
+// What checksums may cost while damage is passed: for entries of about one size so
+// many bytes, and so many for each byte that was searched. Sound entries do not
+// overlap, so they cost 1. What only looks like one can be at every byte.
+const (
+	checkAlways = 256 << 20
+	checkEach   = 4
+)
+
+// worth reports whether the checksum of an entry of that size may be computed.
+func (s *Scanner) worth(size int) bool {
+	class := &s.checked[bits.Len64(uint64(size))]
+	if *class+int64(size) > checkAlways+checkEach*s.searched {
+		return false
+	}
+	*class += int64(size)
+	return true
 }
 
 // plausible reports whether p may start an entry, so that its checksum is worth

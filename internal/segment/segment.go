@@ -127,6 +127,10 @@ type Scanner struct {
 	eof    bool   // of a pipe
 	err    error  // what Next returns from now on
 
+	searched int64     // bytes at which a sound entry was looked for
+	scratch  []byte    // for checksums of what is not in a chunk
+	checked  [33]int64 // bytes of checksums that took, by the length of the size of an entry in bits
+
 	big       sync.Mutex // held by the one chunk that is larger than bigChunk
 	bigBuffer []byte     // its memory
 }

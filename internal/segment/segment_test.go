@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"kf/internal/format/batch"
 	"kf/internal/segment"
@@ -359,5 +360,23 @@ func BenchmarkScan(b *testing.B) {
 		if err != nil {
 			b.Fatal(err)
 		}
+	}
+}
+
+// Passing damage must not take the square of what is damaged: at every byte may
+// stand what looks like the start of a long entry.
+func TestResyncCost(t *testing.T) {
+	sound, _ := mkSegment(t, 1, 5)
+	// Magic 1, length 262144: as an entry it ends in the file, but its checksum is wrong.
+	entry := append(make([]byte, 8), 0, 4, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0)
+	log := append([]byte{0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff}, bytes.Repeat(entry, 1<<17)...)
+	log = append(log, sound...)
+	start := time.Now()
+	entries, damage, _ := scanFile(t, log, func(s *segment.Scanner) { s.Resync = true })
+	if want := fmt.Sprintf("%d@0", len(log)-len(sound)); len(entries) != 1 || entries[0] != want || len(damage) != 1 {
+		t.Errorf("got %v, %v; want %s", entries, damage, want)
+	}
+	if took := time.Since(start); took > 10*time.Second {
+		t.Errorf("%d bytes took %v", len(log), took)
 	}
 }
