@@ -4,6 +4,7 @@
 package dump
 
 import (
+	"bufio"
 	"context"
 	"errors"
 	"fmt"
@@ -66,6 +67,11 @@ func (o *Options) Validate() error {
 	return nil
 }
 
+// selects reports whether only some of the records are asked for.
+func (o *Options) selects() bool {
+	return o.FromOffset != math.MinInt64 || o.ToOffset != math.MaxInt64 || !o.From.IsZero() || !o.To.IsZero()
+}
+
 // noTopic as the topic shows records as bytes whatever the directory says.
 const noTopic = "none"
 
@@ -86,7 +92,8 @@ func NewCommand(env *cli.Env) *cobra.Command {
 		Short: "Print any file of a data directory",
 		Long: `Print the files of a broker's data directory for a reader: segments with their
 records, indexes, producer snapshots, checkpoints, metadata snapshots and the small
-text files. The kind of a file is recognised by its name, or else by its content.
+text files. The kind of a file is recognised by its name, or else by its content; "-"
+is standard input.
 
 Records of Kafka's internal topics are decoded to fields, by the name of their
 directory. A table or CSV has a row for each record; JSON and JSON lines also have
@@ -102,7 +109,7 @@ and the exit code is 3.`,
   kf dump --from '2026-08-06 22:00' --to '2026-08-06 23:00' orders-0/*.log
   kf dump --last 10 __consumer_offsets-12/*.log
   kf dump __cluster_metadata-0/*.checkpoint meta.properties replication-offset-checkpoint
-  kf dump --kind log --base-offset 0 - < saved-bytes`,
+  kf dump --base-offset 0 - < saved-bytes`,
 		Args: cli.Args(func(_ *cobra.Command, args []string) error {
 			if len(args) == 0 {
 				return errors.New("which files?")
@@ -208,12 +215,8 @@ func Dump(ctx context.Context, env *cli.Env, opts Options) (err error) {
 		return err
 	}
 	for _, path := range opts.Paths {
-		if path == "-" {
-			if opts.Kind == "" {
-				return cli.Usagef("standard input has no name: say what it is with --kind")
-			}
-		} else if info, err := os.Stat(path); err == nil && info.IsDir() {
-			return cli.Usagef("%s is a directory: name its files, as in %s", path, filepath.Join(path, "*"))
+		if info, err := os.Stat(path); path != "-" && err == nil && info.IsDir() {
+			return cli.Usagef("%s is a directory: name files, as in %s", path, filepath.Join(path, "*.log"))
 		}
 	}
 	d := &dumper{env: env, opts: opts}
@@ -245,7 +248,7 @@ func Dump(ctx context.Context, env *cli.Env, opts Options) (err error) {
 	if opts.Last > 0 {
 		for _, in := range inputs {
 			if in.size < 0 {
-				return cli.Usagef("--last reads a file twice, which %s cannot be", in.path)
+				return cli.Usagef("--last has to read twice, and %s can be read only once: save it to a file", in.path)
 			}
 		}
 		inputs = d.groupPartitions(inputs)
@@ -254,6 +257,9 @@ func Dump(ctx context.Context, env *cli.Env, opts Options) (err error) {
 		if err := d.file(ctx, in); err != nil {
 			return err
 		}
+	}
+	if opts.selects() && d.out.Count() == 0 && !d.failed {
+		env.Notef("nothing is in the range that was asked for")
 	}
 	switch {
 	case d.failed:
@@ -291,6 +297,9 @@ func (d *dumper) input(path string) (*input, error) {
 	in := &input{path: path, kind: d.opts.Kind, size: -1}
 	if path == "-" {
 		in.path, in.stdin = "standard input", d.env.Stdin
+		if in.kind == "" {
+			return in, in.peek()
+		}
 		return in, nil
 	}
 	f, err := os.Open(path)
@@ -353,13 +362,31 @@ func sameRows(inputs []*input) bool {
 	return true
 }
 
+// peek finds out by its content what standard input is.
+func (in *input) peek() error {
+	buffered := bufio.NewReaderSize(in.stdin, logdir.HeadSize)
+	head, err := buffered.Peek(logdir.HeadSize)
+	size := int64(math.MaxInt64) // more than was looked at
+	switch {
+	case err == io.EOF:
+		size = int64(len(head))
+	case err != nil:
+		return fmt.Errorf("%s: %w", in.path, err)
+	}
+	in.stdin = buffered
+	if in.kind = logdir.Recognize("-", head, size).Kind(); in.kind == "" {
+		return fmt.Errorf("%s is like no file of Kafka's that kf knows: if it is one, say which with --kind", in.path)
+	}
+	return nil
+}
+
 // base returns the base offset of a file that needs one.
 func (d *dumper) base(in *input) (int64, error) {
 	switch {
-	case d.opts.BaseOffset >= 0:
-		return d.opts.BaseOffset, nil
 	case in.file.HasBase:
 		return in.file.BaseOffset, nil
+	case d.opts.BaseOffset >= 0:
+		return d.opts.BaseOffset, nil
 	}
 	return 0, fmt.Errorf("%s: the name does not give the base offset: say it with --base-offset", in.path)
 }

@@ -97,7 +97,7 @@ type quorumStateRow struct {
 	Version          int16      `col:"data_version"`
 	LeaderID         int32      `col:"leader_id"`
 	LeaderEpoch      int32      `col:"leader_epoch"`
-	VotedID          int32      `col:"voted_id"`
+	VotedID          number     `col:"voted_id"`
 	VotedDirectoryID *wire.UUID `col:"voted_directory_id"`
 	AppliedOffset    *int64     `col:"applied_offset,data"`
 	CurrentVoters    []int32    `col:"current_voters"`
@@ -241,7 +241,7 @@ func (d *dumper) indexFinding(in *input, err error, entries *int, order *error) 
 			d.env.Notef("%v: left by a truncation, not in use", *order)
 			*order = nil
 		}
-		d.env.Notef("%s: %d entries, then preallocated zeros: the segment is active, or was when the broker was killed", in.path, *entries)
+		d.env.Notef("%s: entries: %d, then preallocated zeros: the segment is active, or was when the broker was killed", in.path, *entries)
 	case errors.As(err, &e):
 		if *order == nil && (errors.Is(err, offsetindex.ErrOrder) || errors.Is(err, timeindex.ErrOrder)) {
 			*order = at(in, err)
@@ -496,7 +496,7 @@ func (d *dumper) quorumState(in *input, p []byte) error {
 		return nil
 	}
 	return write(&d.rows, d.rows.quorum, quorumStateRow{
-		File: in.path, Kind: "quorum_state", Version: s.Version, LeaderID: s.LeaderID, LeaderEpoch: s.LeaderEpoch, VotedID: s.VotedID,
+		File: in.path, Kind: "quorum_state", Version: s.Version, LeaderID: s.LeaderID, LeaderEpoch: s.LeaderEpoch, VotedID: number(s.VotedID),
 		VotedDirectoryID: unless(s.VotedDirectoryID, s.VotedDirectoryID.IsZero()),
 		AppliedOffset:    unless(s.AppliedOffset, s.Version != 0),
 		CurrentVoters:    s.CurrentVoters,

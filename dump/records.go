@@ -14,6 +14,7 @@ import (
 	"kf/internal/dumptext"
 	"kf/internal/format/batch"
 	"kf/internal/format/codec"
+	"kf/internal/format/offsetindex"
 	"kf/internal/format/schema"
 	"kf/internal/logdir"
 	"kf/internal/render"
@@ -38,6 +39,7 @@ type recordRow struct {
 	Transactional bool        `col:"transactional,data"`
 	Control       bool        `col:"control,data"`
 	Position      int64       `col:"batch_position,data"`
+	Valid         bool        `col:"crc_valid,data"`
 }
 
 // A batchRow is a record batch, or a message of magic 0 or 1.
@@ -206,6 +208,7 @@ type recordPrinter struct {
 	decoder  batch.Decoder
 	ring     *ring       // takes the places of the records instead of printing them
 	start    recordPlace // of the first record to print
+	lost     bool        // damage was passed since the last batch
 	again    bool        // damage was reported when the places were taken
 
 	sequence sequence
@@ -226,10 +229,10 @@ func (d *dumper) newRecordPrinter(in *input) (*recordPrinter, error) {
 	data := d.opts.Output.ForPrograms()
 	p.batches = d.opts.NoRecords || data && d.opts.Last == 0
 	switch {
-	case d.opts.BaseOffset >= 0:
-		base = d.opts.BaseOffset
 	case in.file.HasBase && in.kind == logdir.KindLog:
 		base = in.file.BaseOffset
+	case d.opts.BaseOffset >= 0:
+		base = d.opts.BaseOffset
 	}
 	p.sequence = newSequence(base)
 	name := d.opts.Topic
@@ -298,7 +301,11 @@ func (p *recordPrinter) chunk(c *segment.Chunk) (done bool, err error) {
 	switch {
 	case c.Damage != nil && p.again:
 		return false, nil
+	case errors.Is(c.Damage, segment.ErrZeros) && preallocated(p.in.path):
+		p.d.env.Notef("%v: its index says that the segment is active, so this is no damage", c.Damage)
+		return false, nil
 	case c.Damage != nil:
+		p.lost = true
 		p.d.damage(c.Damage)
 		if !p.d.opts.Resync && c.Size > batch.HeaderSize && !errors.Is(c.Damage, segment.ErrZeros) {
 			p.d.env.Notef("%s: %d bytes were not read: --resync searches them for sound batches", p.in.path, c.Size)
@@ -313,6 +320,10 @@ func (p *recordPrinter) chunk(c *segment.Chunk) (done bool, err error) {
 			return true, nil
 		}
 		h := &e.Header
+		if p.lost {
+			p.lost = false
+			p.missing(e)
+		}
 		switch {
 		case h.BaseOffset >= p.d.opts.ToOffset && h.Magic >= 2 && !p.d.opts.Resync:
 			return true, nil
@@ -327,6 +338,33 @@ func (p *recordPrinter) chunk(c *segment.Chunk) (done bool, err error) {
 		}
 	}
 	return false, nil
+}
+
+// missing says which offsets were lost between the last batch and e.
+func (p *recordPrinter) missing(e *segment.Entry) {
+	first, last := p.sequence.base, e.Header.BaseOffset-1
+	if p.sequence.started {
+		first = p.sequence.lastOffset + 1
+	}
+	switch {
+	case first == unknownBase || first > last:
+		p.d.env.Notef("%s: the next sound batch is at byte %d, offset %d", p.in.path, e.Pos, e.Header.BaseOffset)
+	default:
+		p.d.env.Notef("%s: offsets %d to %d are missing; the next sound batch is at byte %d, offset %d", p.in.path, first, last, e.Pos, e.Header.BaseOffset)
+	}
+}
+
+// preallocated reports whether the index beside the segment at path is, which
+// only that of an active segment can be: zeros at the end of its log are then
+// what log.preallocate makes of it.
+func preallocated(path string) bool {
+	index, err := openIndex(sibling(path, filepath.Base(path), ".index"))
+	if err != nil {
+		return false
+	}
+	defer index.Close()
+	padded, err := index.padded(offsetindex.EntrySize)
+	return err == nil && padded
 }
 
 // fail reports damage of a batch.
@@ -384,7 +422,7 @@ func (p *recordPrinter) entry(e *segment.Entry) error {
 			p.ring.add(at)
 			continue
 		}
-		if err := write(&p.d.rows, p.d.rows.record, p.recordRow(e, r)); err != nil {
+		if err := write(&p.d.rows, p.d.rows.record, p.recordRow(e, r, check == nil)); err != nil {
 			return err
 		}
 	}
@@ -422,11 +460,11 @@ func (p *recordPrinter) batchRow(e *segment.Entry, valid bool) batchRow {
 	return row
 }
 
-func (p *recordPrinter) recordRow(e *segment.Entry, r *batch.Record) recordRow {
+func (p *recordPrinter) recordRow(e *segment.Entry, r *batch.Record, valid bool) recordRow {
 	h := &e.Header
 	row := recordRow{
 		File: p.in.path, Kind: "record", Offset: r.Offset, Time: recordTime(r.Timestamp), Timestamp: r.Timestamp,
-		TimestampType: h.TimestampType().String(), Transactional: h.Transactional(), Control: h.Control(), Position: e.Pos,
+		TimestampType: h.TimestampType().String(), Transactional: h.Transactional(), Control: h.Control(), Position: e.Pos, Valid: valid,
 		Headers:       headersCell{r},
 		Sequence:      number(r.Sequence),
 		ProducerID:    number(h.ProducerID),

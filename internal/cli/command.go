@@ -96,6 +96,11 @@ func NoFiles(cmd *cobra.Command, flags ...string) {
 func Nearest(word string, candidates []string) string {
 	best, least := "", min(2, len(word)/2)+1
 	for _, c := range slices.Sorted(slices.Values(candidates)) {
+		if len(word) > 2 && strings.HasPrefix(c, word) {
+			return c
+		}
+	}
+	for _, c := range slices.Sorted(slices.Values(candidates)) {
 		if d := distance(word, c); d < least {
 			best, least = c, d
 		}

@@ -7,6 +7,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"errors"
+	"regexp"
 	"testing"
 
 	"kf/internal/dumptext"
@@ -176,7 +177,9 @@ func TestJSONOfVectors(t *testing.T) {
 		kftest.EqualJSON(t, value.Data, want.Data)
 	}
 	for _, v := range kftest.Vectors(t, "control-record") {
-		kftest.EqualJSON(t, text(dumptext.AppendControlJSON(nil, v.Key, v.Bytes)), v.Decoded)
+		// The vectors have the name of the type where kf has the number and the name.
+		named := regexp.MustCompile(`^{"type":\d+,"name":`).ReplaceAll(text(dumptext.AppendControlJSON(nil, v.Key, v.Bytes)), []byte(`{"type":`))
+		kftest.EqualJSON(t, named, v.Decoded)
 	}
 }
 

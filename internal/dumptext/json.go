@@ -18,7 +18,7 @@ import (
 // The JSON of a key or value is null for null, else an object with the members
 // that are known:
 //
-//	type     number of the record type; a string for control records
+//	type     number of the record type
 //	name     its name, as Kafka spells it
 //	version  of the value
 //	data     the body, as Kafka's JSON
@@ -94,8 +94,11 @@ func AppendControlJSON(dst, key, value []byte) ([]byte, error) {
 		}
 	}
 	if !errors.Is(err, control.ErrKey) {
-		o.member("type")
-		o.dst = javafmt.AppendQuoted(o.dst, rec.Type.String())
+		name := ""
+		if rec.Message != nil {
+			name = rec.Type.String()
+		}
+		o.typ(int16(rec.Type), name)
 	}
 	switch {
 	case err != nil:
