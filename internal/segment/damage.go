@@ -15,9 +15,12 @@ import (
 // the file or, with Resync, to the next sound entry.
 func (s *Scanner) damaged(ctx context.Context, c *Chunk, damage error) error {
 	offset := int64(-1)
+	var length int32
 	if len(c.buf) >= batch.PrefixSize && errors.Is(damage, batch.ErrTruncated) {
-		offset = batch.DecodePrefix(c.buf).Offset
+		prefix := batch.DecodePrefix(c.buf)
+		offset, length = prefix.Offset, prefix.Length
 	}
+	tail := true // nothing sound follows
 	e := &Error{Path: s.file.Path, Pos: c.Pos, BaseOffset: offset, Err: damage}
 	c.Damage = e
 	if s.Limit >= 0 {
@@ -40,6 +43,7 @@ func (s *Scanner) damaged(ctx context.Context, c *Chunk, damage error) error {
 		if at >= 0 {
 			c.Size = c.skipped + int64(at)
 			s.rest = append(s.rest[:0], c.buf[at:]...)
+			tail = false
 			break
 		}
 		empty = empty && allZero(c.buf)
@@ -68,9 +72,14 @@ func (s *Scanner) damaged(ctx context.Context, c *Chunk, damage error) error {
 		}
 	}
 	s.pos += c.Size
-	if empty && c.Size > batch.PrefixSize {
+	switch {
+	case empty && tail && c.Size > batch.PrefixSize:
 		e.Err = fmt.Errorf("%w: %d bytes, preallocated or never written", ErrZeros, c.Size)
-	} else if s.Resync {
+	case empty && c.Size > batch.PrefixSize:
+		e.Err = fmt.Errorf("%w: %d zeros", ErrGarbage, c.Size)
+	case !tail && errors.Is(damage, batch.ErrTruncated): // it only looks like the end of the file
+		e.Err = fmt.Errorf("%w: length %d is more than the file has; %d bytes skipped", ErrGarbage, length, c.Size)
+	case s.Resync:
 		e.Err = fmt.Errorf("%w; %d bytes skipped", damage, c.Size)
 	}
 	if !s.Resync {

@@ -12,7 +12,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"kf/internal/format/batch"
 	"kf/internal/segment"
@@ -141,13 +140,13 @@ func TestDamage(t *testing.T) {
 		{"length 0", patch(b[1]+8, 0, 0, 0, 0), false, []string{at(0)}, batch.ErrLength, b[1]},
 		{"length -1", patch(b[1]+8, 255, 255, 255, 255), false, []string{at(0)}, batch.ErrLength, b[1]},
 		{"length 2^31-1", patch(b[1]+8, 127, 255, 255, 255), false, []string{at(0)}, segment.ErrTail, b[1]},
-		{"length 2^31-1, resync", patch(b[1]+8, 127, 255, 255, 255), true, []string{at(0), at(2), at(3)}, segment.ErrTail, b[1]},
+		{"length 2^31-1, resync", patch(b[1]+8, 127, 255, 255, 255), true, []string{at(0), at(2), at(3)}, segment.ErrGarbage, b[1]},
 		{"garbage", garbage, false, []string{at(0), at(1)}, segment.ErrTail, b[2]},
-		{"garbage, resync", garbage, true, []string{at(0), at(1), fmt.Sprintf("%d@4", b[2]+800), fmt.Sprintf("%d@6", b[3]+800)}, segment.ErrTail, b[2]},
+		{"garbage, resync", garbage, true, []string{at(0), at(1), fmt.Sprintf("%d@4", b[2]+800), fmt.Sprintf("%d@6", b[3]+800)}, segment.ErrGarbage, b[2]},
 		{"garbage in front, resync", append([]byte("xyz"), seg...), true, []string{"3@0", fmt.Sprintf("%d@2", b[1]+3), fmt.Sprintf("%d@4", b[2]+3), fmt.Sprintf("%d@6", b[3]+3)}, batch.ErrLength, 0},
 		{"zeros", append(bytes.Clone(seg), make([]byte, 1<<20)...), false, []string{at(0), at(1), at(2), at(3)}, segment.ErrZeros, b[4]},
 		{"zeros in the middle, resync", append(append(bytes.Clone(seg[:b[2]]), make([]byte, 700_000)...), seg[b[2]:]...), true,
-			[]string{at(0), at(1), fmt.Sprintf("%d@4", b[2]+700_000), fmt.Sprintf("%d@6", b[3]+700_000)}, segment.ErrZeros, b[2]},
+			[]string{at(0), at(1), fmt.Sprintf("%d@4", b[2]+700_000), fmt.Sprintf("%d@6", b[3]+700_000)}, segment.ErrGarbage, b[2]},
 		{"only zeros, resync", make([]byte, 600_000), true, nil, segment.ErrZeros, 0},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -364,19 +363,16 @@ func BenchmarkScan(b *testing.B) {
 }
 
 // Passing damage must not take the square of what is damaged: at every byte may
-// stand what looks like the start of a long entry.
+// stand what looks like the start of a long entry. (If it does, this test does not
+// end in the time that tests have.)
 func TestResyncCost(t *testing.T) {
 	sound, _ := mkSegment(t, 1, 5)
 	// Magic 1, length 262144: as an entry it ends in the file, but its checksum is wrong.
 	entry := append(make([]byte, 8), 0, 4, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0)
 	log := append([]byte{0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff}, bytes.Repeat(entry, 1<<17)...)
 	log = append(log, sound...)
-	start := time.Now()
 	entries, damage, _ := scanFile(t, log, func(s *segment.Scanner) { s.Resync = true })
 	if want := fmt.Sprintf("%d@0", len(log)-len(sound)); len(entries) != 1 || entries[0] != want || len(damage) != 1 {
 		t.Errorf("got %v, %v; want %s", entries, damage, want)
-	}
-	if took := time.Since(start); took > 10*time.Second {
-		t.Errorf("%d bytes took %v", len(log), took)
 	}
 }
