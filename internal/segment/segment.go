@@ -124,7 +124,7 @@ type Scanner struct {
 	pos    int64  // in the file: everything in front is in a chunk
 	rest   []byte // what was read from pos on
 	index  int    // of the next chunk
-	eof    bool   // of a pipe
+	eof    bool   // nothing follows what was read
 	err    error  // what Next returns from now on
 
 	searched int64     // bytes at which a sound entry was looked for
@@ -327,6 +327,9 @@ func (s *Scanner) take(ctx context.Context, c *Chunk, start int64, block []byte,
 			return false, s.fail(err)
 		}
 	}
+	if err := s.fill(c, batch.HeaderSize); err != nil { // for a block that ended early, with the file
+		return false, s.fail(err)
+	}
 	if c.Pos >= s.end(c) {
 		s.err = io.EOF
 		return false, s.err
@@ -402,10 +405,10 @@ func (s *Scanner) ended(c *Chunk) bool {
 func (s *Scanner) end(c *Chunk) int64 {
 	end := int64(1<<63 - 1)
 	switch {
+	case s.eof: // of a file too: it may have become shorter since it was opened
+		end = c.Pos + c.skipped + int64(len(c.buf))
 	case s.file.Size >= 0:
 		end = s.file.Size
-	case s.eof:
-		end = c.Pos + c.skipped + int64(len(c.buf))
 	}
 	if s.Limit >= 0 {
 		end = min(end, s.Limit)

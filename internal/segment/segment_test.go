@@ -376,3 +376,54 @@ func TestResyncCost(t *testing.T) {
 		t.Errorf("got %v, %v; want %s", entries, damage, want)
 	}
 }
+
+// A file may become shorter while it is read.
+func TestTruncatedWhileOpen(t *testing.T) {
+	small, _ := mkSegment(t, 3000, 50)
+	seg := append(append(bytes.Clone(small), mkBatch(t, 6000, 3<<20)...), small...)
+	for _, at := range []int{0, 1, 17, 18, 61, 300, 256<<10 - 1, 256<<10 + 1, 300_000, len(small), len(small) + 100, len(small) + 2<<20, len(small) + 7<<20, len(seg) - 1} {
+		for _, resync := range []bool{false, true} {
+			path := filepath.Join(t.TempDir(), "0.log")
+			if err := os.WriteFile(path, seg, 0o600); err != nil {
+				t.Fatal(err)
+			}
+			f, err := segment.Open(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			s := segment.NewScanner(f, 0)
+			s.Resync = resync
+			var first segment.Chunk
+			if at > 256<<10 { // some of it was read before
+				if err := s.Next(context.Background(), &first); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if err := os.Truncate(path, int64(at)); err != nil {
+				t.Fatal(err)
+			}
+			end := first.Pos + first.Size
+			var c segment.Chunk
+			for err == nil {
+				if err = s.Next(context.Background(), &c); err != nil {
+					break
+				}
+				if c.Pos != end {
+					t.Errorf("cut at %d: chunk at %d, want %d", at, c.Pos, end)
+				}
+				end = c.Pos + c.Size
+				for e, err := range c.Entries(path) {
+					if err != nil || e.Check() != nil {
+						t.Errorf("cut at %d: entry at %d: %v, %v", at, e.Pos, err, e.Check())
+					}
+				}
+			}
+			c.Release()
+			first.Release()
+			f.Close()
+			if err != io.EOF {
+				t.Errorf("cut at %d: %v", at, err)
+			}
+		}
+	}
+}
