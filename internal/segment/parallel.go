@@ -104,7 +104,7 @@ func Process(ctx context.Context, s *Scanner, w io.Writer, newWorker func() Work
 			first, at = err, index
 		}
 	}
-	for range min(runtime.GOMAXPROCS(0)+1, maxWorkers) {
+	for range min(runtime.GOMAXPROCS(0), maxWorkers) {
 		wg.Go(func() {
 			work := newWorker()
 			var c Chunk
