@@ -122,8 +122,8 @@ func read(in Inputs) (text []byte, path string, err error) {
 	}
 	text, err = os.ReadFile(path)
 	switch {
-	case errors.Is(err, fs.ErrNotExist) && named == "":
-		return nil, path, nil
+	case named == "" && (errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission)):
+		return nil, path, nil // nobody asked for it; of another user after su, nobody could
 	case err != nil && named != "":
 		return nil, path, fmt.Errorf("%s: %w", named, err)
 	case err != nil:

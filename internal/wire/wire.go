@@ -62,13 +62,6 @@ func (c *Cursor) Len() int {
 	return len(c.B) - c.pos
 }
 
-// Fail makes err the failure of the cursor unless it has one.
-func (c *Cursor) Fail(err error) {
-	if c.err == nil {
-		c.err = err
-	}
-}
-
 // Bytes returns the next n bytes, which stay part of B. A negative n fails
 // with ErrLength.
 func (c *Cursor) Bytes(n int) []byte {
@@ -86,9 +79,6 @@ func (c *Cursor) Bytes(n int) []byte {
 	c.pos += n
 	return p
 }
-
-// Rest returns all bytes that are left, which stay part of B.
-func (c *Cursor) Rest() []byte { return c.Bytes(c.Len()) }
 
 // Int8 reads one byte.
 func (c *Cursor) Int8() int8 {
@@ -242,16 +232,4 @@ func AppendVarint(dst []byte, v int32) []byte {
 // AppendVarlong appends v, zigzag-encoded, in its shortest form.
 func AppendVarlong(dst []byte, v int64) []byte {
 	return binary.AppendUvarint(dst, uint64(v<<1)^uint64(v>>63))
-}
-
-// VarintLen returns how many bytes [AppendVarint] appends.
-func VarintLen(v int32) int { return VarlongLen(int64(v)) }
-
-// VarlongLen returns how many bytes [AppendVarlong] appends.
-func VarlongLen(v int64) int {
-	u, n := uint64(v<<1)^uint64(v>>63), 1
-	for ; u >= 0x80; u >>= 7 {
-		n++
-	}
-	return n
 }
