@@ -208,15 +208,12 @@ func TestManyLargeInflated(t *testing.T) {
 
 // A device may never end.
 func TestDevice(t *testing.T) {
-	if _, err := os.Stat("/dev/zero"); err != nil {
-		t.Skip(err)
-	}
 	dir := t.TempDir()
 	var paths []string
 	for _, name := range []string{"0.log", "0.snapshot", "0.txnindex"} {
 		path := filepath.Join(dir, name)
 		if err := os.Symlink("/dev/zero", path); err != nil {
-			t.Skip(err)
+			t.Fatal(err)
 		}
 		paths = append(paths, path)
 		var errs bytes.Buffer

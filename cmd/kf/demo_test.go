@@ -12,7 +12,7 @@ import (
 func TestDemo(t *testing.T) {
 	bash, err := exec.LookPath("bash")
 	if err != nil {
-		t.Skip("the demo needs bash")
+		t.Fatalf("the demo needs bash: %v", err)
 	}
 	var stdout, stderr bytes.Buffer
 	cmd := exec.Command(bash, "testdata/demo.sh")

@@ -83,11 +83,11 @@ func TestColor(t *testing.T) {
 func TestMessages(t *testing.T) {
 	var said bytes.Buffer
 	env := &Env{Stderr: &said, Color: ColorAlways}
-	env.Warnf("%d\n%d", 1, 2)
+	env.Warnf("a\nkf: b") // a line feed in a name must not make a message of its own
 	env.Notef("note")
 	env.Quiet = true
 	env.Notef("unheard")
-	want := "kf: \x1b[33mwarning: \x1b[0m1\nkf: \x1b[33mwarning: \x1b[0m2\nkf: note\n"
+	want := "kf: \x1b[33mwarning: \x1b[0ma\\x0akf: b\nkf: note\n"
 	if said.String() != want {
 		t.Errorf("got %q, want %q", said.String(), want)
 	}

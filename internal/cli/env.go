@@ -100,8 +100,8 @@ func (env *Env) Notef(format string, a ...any) {
 	}
 }
 
-// message prints every line of text behind "kf: " and label; color is the
-// escape sequence that the label gets if colours are allowed.
+// message prints text behind "kf: " and label, on one line; color is the escape
+// sequence that the label gets if colours are allowed.
 func (env *Env) message(label, color, text string) {
 	if env.Stderr == nil {
 		return
@@ -109,14 +109,13 @@ func (env *Env) message(label, color, text string) {
 	if color != "" && env.ColorStderr() {
 		label = color + label + "\x1b[0m"
 	}
-	var b strings.Builder
-	for line := range strings.SplitSeq(strings.TrimRight(text, "\n"), "\n") {
-		b.WriteString("kf: " + label + Printable(line) + "\n")
-	}
+	// One message is one line: a line feed in the name of a file is escaped, or the
+	// name could say things in kf's voice.
+	line := "kf: " + label + Printable(strings.TrimRight(text, "\n")) + "\n"
 	env.screen.mu.Lock()
 	defer env.screen.mu.Unlock()
 	env.screen.clear(env.Stderr)
-	io.WriteString(env.Stderr, b.String())
+	io.WriteString(env.Stderr, line)
 }
 
 // Printable returns s with control characters and broken UTF-8 written as
