@@ -25,11 +25,11 @@ var layers = []struct {
 	{"command packages", []string{"dump", "topics", "groups", "reassign", "leader", "produce", "consume"}, false},
 	{"what commands share", []string{"internal/config", "internal/render", "internal/cli"}, true},
 	{"meaning", []string{"internal/verify", "internal/client", "internal/broker", "internal/dumptext"}, true},
-	{"replay", []string{"internal/image", "internal/coordinator/*"}, true},
-	{"files", []string{"internal/segment", "internal/logdir", "internal/storage"}, true},
+	{"replay", []string{"internal/image", "internal/metalog", "internal/controller", "internal/coordinator/*"}, true},
+	{"files", []string{"internal/segment", "internal/logdir", "internal/storage", "internal/storage/*"}, true},
 	{"formats", []string{"internal/format/*"}, true},
 	{"fields", []string{"internal/wire"}, false},
-	{"leaves", []string{"internal/javafmt", "internal/timearg"}, false},
+	{"leaves", []string{"internal/javafmt", "internal/timearg", "internal/kafkaconf"}, false},
 	{"tests", []string{"internal/kftest", "internal/arch", "internal/interop"}, false},
 }
 
