@@ -3,6 +3,7 @@ package disk
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 )
@@ -27,17 +28,34 @@ type Lock struct {
 // closes another descriptor of the file does not lose it.
 func LockDir(fsys FS, dir string) (*Lock, error) {
 	name := filepath.Join(dir, LockName)
-	f, err := fsys.OpenFile(name, os.O_CREATE|os.O_RDWR, 0o644)
-	if err != nil {
-		return nil, err
-	}
-	if osFile := f.OS(); osFile != nil {
-		if err := lock(osFile); err != nil {
-			f.Close()
-			return nil, fmt.Errorf("%s: %w", name, err)
+	for {
+		f, err := fsys.OpenFile(name, os.O_CREATE|os.O_RDWR, 0o644)
+		if err != nil {
+			return nil, err
 		}
+		if osFile := f.OS(); osFile != nil {
+			if err := lock(osFile); err != nil {
+				f.Close()
+				return nil, fmt.Errorf("%s: %w", name, err)
+			}
+		}
+		// The process that held it may have removed the file between our open
+		// and our lock: then the lock is on a file that nobody will look at.
+		current, err := fsys.Stat(name)
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			f.Close()
+			return nil, err
+		}
+		mine, err := f.Stat()
+		if err != nil {
+			f.Close()
+			return nil, err
+		}
+		if current != nil && os.SameFile(current, mine) {
+			return &Lock{fsys, name, f}, nil
+		}
+		f.Close()
 	}
-	return &Lock{fsys, name, f}, nil
 }
 
 // Release removes the file, as a clean stop of Kafka does, and with it the lock.
