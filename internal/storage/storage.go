@@ -22,6 +22,7 @@ import (
 	"fmt"
 
 	"kf/internal/format/codec"
+	"kf/internal/storage/validate"
 )
 
 // A Config holds the settings of one log. The names are those of Kafka's topic
@@ -85,43 +86,27 @@ const (
 // The errors that appends and reads give; match with errors.Is. Each stands for
 // one answer that Kafka gives, its name in package kerr is behind it.
 var (
-	ErrCorrupt           = errors.New("corrupt batch")                              // CORRUPT_MESSAGE
-	ErrInvalidRecord     = errors.New("invalid record")                             // INVALID_RECORD, see [InvalidRecordsError]
-	ErrUnreadable        = errors.New("records cannot be read")                     // UNKNOWN_SERVER_ERROR: good checksum, unreadable content
-	ErrTooLarge          = errors.New("batch is larger than max.message.bytes")     // MESSAGE_TOO_LARGE
-	ErrBatchTooLarge     = errors.New("batch is larger than segment.bytes")         // RECORD_LIST_TOO_LARGE
-	ErrTimestamp         = errors.New("timestamp out of range")                     // INVALID_TIMESTAMP, see [InvalidRecordsError]
+	ErrCorrupt           = validate.ErrCorrupt                                      // CORRUPT_MESSAGE
+	ErrInvalidRecord     = validate.ErrInvalidRecord                                // INVALID_RECORD, see [InvalidRecordsError]
+	ErrUnreadable        = validate.ErrUnreadable                                   // UNKNOWN_SERVER_ERROR: good checksum, unreadable content
+	ErrTooLarge          = validate.ErrTooLarge                                     // MESSAGE_TOO_LARGE
+	ErrBatchTooLarge     = validate.ErrBatchTooLarge                                // RECORD_LIST_TOO_LARGE
+	ErrTimestamp         = validate.ErrTimestamp                                    // INVALID_TIMESTAMP, see [InvalidRecordsError]
 	ErrSequence          = errors.New("sequence number out of order")               // OUT_OF_ORDER_SEQUENCE_NUMBER
 	ErrProducerEpoch     = errors.New("producer epoch is old")                      // INVALID_PRODUCER_EPOCH
 	ErrTxnState          = errors.New("batch does not fit the open transaction")    // INVALID_TXN_STATE
 	ErrCoordinatorFenced = errors.New("marker of an older transaction coordinator") // TRANSACTION_COORDINATOR_FENCED
-	ErrCompressionType   = errors.New("compression type needs a newer request")     // UNSUPPORTED_COMPRESSION_TYPE
+	ErrCompressionType   = validate.ErrCompressionType                              // UNSUPPORTED_COMPRESSION_TYPE
 	ErrOffsetOutOfRange  = errors.New("offset out of range")                        // OFFSET_OUT_OF_RANGE
 	ErrOffline           = errors.New("log directory is offline")                   // KAFKA_STORAGE_ERROR
 	ErrClosed            = errors.New("log is closed")                              // NOT_LEADER_OR_FOLLOWER: deleted or moved meanwhile
 )
 
-// An InvalidRecordsError says which records of a refused batch are why. It
-// matches Err.
-type InvalidRecordsError struct {
-	Err     error // ErrInvalidRecord or ErrTimestamp
-	Records []RecordError
-}
+// An InvalidRecordsError says which records of a refused batch are why.
+type InvalidRecordsError = validate.InvalidRecordsError
 
 // A RecordError is one of them.
-type RecordError struct {
-	Index   int // in the batch, from 0
-	Message string
-}
-
-func (e *InvalidRecordsError) Error() string {
-	if len(e.Records) == 0 {
-		return e.Err.Error()
-	}
-	return fmt.Sprintf("%v: record %d of the batch: %s", e.Err, e.Records[0].Index, e.Records[0].Message)
-}
-
-func (e *InvalidRecordsError) Unwrap() error { return e.Err }
+type RecordError = validate.RecordError
 
 // An Origin says who makes an append, which decides what is checked.
 type Origin int8

@@ -219,31 +219,46 @@ func (rs *Records) Lenient() iter.Seq2[*Record, error] {
 		return rs.allLegacy()
 	}
 	return func(yield func(*Record, error) bool) {
-		rec := Record{Sequence: noSequence}
-		pos, n := 0, int(rs.h.Count)
-		for i := range n {
-			size, err := rs.decode(&rec, rs.body[pos:])
-			if err == nil && i == n-1 && pos+size != len(rs.body) {
-				pos += size
-				err = fmt.Errorf("%d bytes left after the last of %d records", len(rs.body)-pos, n)
-			}
+		var rec Record
+		pos := 0
+		for i := range int(rs.h.Count) {
+			next, err := rs.Next(&rec, i, pos)
 			if err != nil {
-				yield(nil, &RecordError{Index: i, Pos: pos, Err: err})
+				yield(nil, err)
 				return
 			}
 			if !yield(&rec, nil) {
 				return
 			}
-			pos += size
+			pos = next
 		}
 	}
+}
+
+// Next decodes record i of a batch of magic 2, which starts at byte pos of the
+// records, into r, and returns where record i+1 starts. It is a step of
+// [Records.All] for a caller that walks many small batches: it allocates
+// nothing.
+func (rs *Records) Next(r *Record, i, pos int) (next int, err error) {
+	r.Sequence = noSequence
+	size, err := rs.decode(r, rs.body[pos:])
+	if err == nil && i == int(rs.h.Count)-1 && pos+size != len(rs.body) {
+		pos += size
+		err = fmt.Errorf("%d bytes left after the last of %d records", len(rs.body)-pos, rs.h.Count)
+	}
+	if err != nil {
+		return pos, &RecordError{Index: i, Pos: pos, Err: err}
+	}
+	return pos + size, nil
 }
 
 // decode decodes the record at the start of p and returns its size.
 func (rs *Records) decode(r *Record, p []byte) (int, error) {
 	length, n := wire.Varint(p)
 	switch {
-	case n <= 0:
+	case n < 0:
+		return 0, fmt.Errorf("record length: %w", wire.ErrVarint)
+	case n == 0:
 		return 0, fmt.Errorf("no record length in the %d bytes left", len(p))
 	case length < 0 || int64(length) > int64(len(p)-n):
 		return 0, fmt.Errorf("record of %d bytes, %d left", length, len(p)-n)
@@ -333,6 +348,11 @@ func appendBytes(dst, key, value []byte) []byte {
 // to h.BaseOffset and timestamps to h.BaseTimestamp (under LogAppendTime the
 // stored deltas are TimestampDelta).
 func Append(dst []byte, h Header, records iter.Seq[*Record]) ([]byte, error) {
+	return AppendLevel(dst, h, records, h.Codec().DefaultLevel())
+}
+
+// AppendLevel is like [Append] with a compression level of the codec.
+func AppendLevel(dst []byte, h Header, records iter.Seq[*Record], level int) ([]byte, error) {
 	start := len(dst)
 	dst = append(dst, make([]byte, HeaderSize)...)
 	body := dst[start+HeaderSize:]
@@ -362,18 +382,19 @@ func Append(dst []byte, h Header, records iter.Seq[*Record]) ([]byte, error) {
 		dst = append(dst[:start+HeaderSize], body...)
 	case h.Count > 0:
 		var err error
-		if dst, err = codec.Deflate(dst, body, id, h.Magic); err != nil {
+		if dst, err = codec.DeflateLevel(dst, body, id, h.Magic, level); err != nil {
 			return dst[:start], err
 		}
 	}
 	h.Length = int32(len(dst) - start - LogSize)
-	h.put(dst[start:])
+	h.Put(dst[start:])
 	binary.BigEndian.PutUint32(dst[start+17:], Checksum(dst[start:]))
 	return dst, nil
 }
 
-// put writes the fields into the first HeaderSize bytes of p.
-func (h *Header) put(p []byte) {
+// Put writes the fields of a header of magic 2 into the first HeaderSize bytes
+// of p, with the checksum as it stands in h.
+func (h *Header) Put(p []byte) {
 	be := binary.BigEndian
 	be.PutUint64(p, uint64(h.BaseOffset))
 	be.PutUint32(p[8:], uint32(h.Length))

@@ -22,6 +22,8 @@ package codec
 import (
 	"errors"
 	"fmt"
+
+	"github.com/klauspost/compress/gzip"
 )
 
 // An ID names a codec: the low three bits of a batch's attributes.
@@ -105,17 +107,40 @@ func Inflate(dst, src []byte, id ID, magic int8, limit int) ([]byte, error) {
 // the given magic. The compressed bytes need not be those of Kafka's
 // compressor, only inflate to the same data.
 func Deflate(dst, src []byte, id ID, magic int8) ([]byte, error) {
+	return DeflateLevel(dst, src, id, magic, id.DefaultLevel())
+}
+
+// DeflateLevel is like [Deflate] with a level on the scale of the codec, as
+// Kafka's compression.gzip.level (1 to 9, -1 for zlib's default),
+// compression.lz4.level (1 to 17) and compression.zstd.level (-131072 to 22)
+// have it. A level outside the scale counts as the nearest one on it. The other
+// codecs have none.
+func DeflateLevel(dst, src []byte, id ID, magic int8, level int) ([]byte, error) {
 	switch id {
 	case None:
 		return append(dst, src...), nil
 	case Gzip:
-		return deflateGzip(dst, src)
+		return deflateGzip(dst, src, level)
 	case Snappy:
 		return deflateSnappy(dst, src), nil
 	case LZ4:
-		return deflateLZ4(dst, src, magic)
+		return deflateLZ4(dst, src, magic, level)
 	case Zstd:
-		return deflateZstd(dst, src)
+		return deflateZstd(dst, src, level)
 	}
 	return dst, fmt.Errorf("%w: id %d", ErrUnknown, uint8(id))
+}
+
+// DefaultLevel returns the level that Kafka uses if none is set, 0 for a codec
+// without levels.
+func (id ID) DefaultLevel() int {
+	switch id {
+	case Gzip:
+		return gzip.DefaultCompression
+	case LZ4:
+		return lz4Default
+	case Zstd:
+		return zstdDefault
+	}
+	return 0
 }

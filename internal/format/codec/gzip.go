@@ -152,11 +152,19 @@ func readAll(dst []byte, r io.Reader, max int) ([]byte, error) {
 	}
 }
 
-var gzipWriters = sync.Pool{New: func() any { return gzip.NewWriter(nil) }}
+var gzipWriters [gzip.BestCompression - gzip.DefaultCompression + 1]sync.Pool // by level
 
-func deflateGzip(dst, src []byte) ([]byte, error) {
-	w := gzipWriters.Get().(*gzip.Writer)
-	defer gzipWriters.Put(w)
+func deflateGzip(dst, src []byte, level int) ([]byte, error) {
+	level = min(max(level, gzip.DefaultCompression), gzip.BestCompression)
+	pool := &gzipWriters[level-gzip.DefaultCompression]
+	w, ok := pool.Get().(*gzip.Writer)
+	if !ok {
+		var err error
+		if w, err = gzip.NewWriterLevel(nil, level); err != nil {
+			return dst, err
+		}
+	}
+	defer pool.Put(w)
 	out := sliceWriter{dst}
 	w.Reset(&out)
 	if _, err := w.Write(src); err != nil {

@@ -106,12 +106,34 @@ func inflateLZ4(dst, src []byte, magic int8, limit int) ([]byte, error) {
 	}
 }
 
-var lz4Compressors = sync.Pool{New: func() any { return new(lz4.Compressor) }}
+// A level of Kafka's other than the default stands for the slow compressor; the
+// default is the fast one, although it lies in the middle of the scale.
+const (
+	lz4Default = 9
+	lz4Slowest = 9 // of the library's levels
+)
 
-func deflateLZ4(dst, src []byte, magic int8) ([]byte, error) {
+var (
+	lz4Compressors = sync.Pool{New: func() any { return new(lz4.Compressor) }}
+	lz4Slow        = sync.Pool{New: func() any { return new(lz4.CompressorHC) }}
+)
+
+// lz4Compressor returns a block compressor for a level, and what to do with it
+// when it is no longer needed.
+func lz4Compressor(level int) (compress func(src, dst []byte) (int, error), done func()) {
+	if level == lz4Default {
+		c := lz4Compressors.Get().(*lz4.Compressor)
+		return c.CompressBlock, func() { lz4Compressors.Put(c) }
+	}
+	c := lz4Slow.Get().(*lz4.CompressorHC)
+	c.Level = lz4.Level1 << (min(max(level, 1), lz4Slowest) - 1)
+	return c.CompressBlock, func() { lz4Slow.Put(c) }
+}
+
+func deflateLZ4(dst, src []byte, magic int8, level int) ([]byte, error) {
 	const blockSize = 64 << 10
-	c := lz4Compressors.Get().(*lz4.Compressor)
-	defer lz4Compressors.Put(c)
+	compress, done := lz4Compressor(level)
+	defer done()
 	start := len(dst)
 	dst = binary.LittleEndian.AppendUint32(dst, lz4Magic)
 	dst = append(dst, lz4FLG, lz4BD)
@@ -124,7 +146,7 @@ func deflateLZ4(dst, src []byte, magic int8) ([]byte, error) {
 		n := min(len(src), blockSize)
 		dst = grow(dst, 4+lz4.CompressBlockBound(n))
 		room := dst[len(dst)+4 : cap(dst)]
-		size, err := c.CompressBlock(src[:n], room)
+		size, err := compress(src[:n], room)
 		if err != nil {
 			return dst, err
 		}

@@ -150,17 +150,22 @@ func zstdHeaderCut(p []byte) bool {
 	return magic == frame && len(p) < size
 }
 
-var zstdEncoders = sync.Pool{New: func() any {
-	e, err := zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1), zstd.WithEncoderCRC(false), zstd.WithZeroFrames(true), zstd.WithLowerEncoderMem(true))
-	if err != nil {
-		panic(err) // the options are constants
-	}
-	return e
-}}
+const zstdDefault = 3
 
-func deflateZstd(dst, src []byte) ([]byte, error) {
-	e := zstdEncoders.Get().(*zstd.Encoder)
-	defer zstdEncoders.Put(e)
+var zstdEncoders [zstd.SpeedBestCompression + 1]sync.Pool // by level of the library
+
+func deflateZstd(dst, src []byte, level int) ([]byte, error) {
+	speed := zstd.EncoderLevelFromZstd(level)
+	pool := &zstdEncoders[speed]
+	e, ok := pool.Get().(*zstd.Encoder)
+	if !ok {
+		var err error
+		e, err = zstd.NewWriter(nil, zstd.WithEncoderLevel(speed), zstd.WithEncoderConcurrency(1), zstd.WithEncoderCRC(false), zstd.WithZeroFrames(true), zstd.WithLowerEncoderMem(true))
+		if err != nil {
+			return dst, err
+		}
+	}
+	defer pool.Put(e)
 	out := sliceWriter{dst}
 	e.Reset(&out)
 	if _, err := e.Write(src); err != nil {
