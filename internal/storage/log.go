@@ -16,6 +16,11 @@ type LogOptions struct {
 	Config Config
 	Notice func(Notice)
 
+	// Failed is called with the error of a file operation that failed, which
+	// means that the disk did: the store takes the log directory offline. It
+	// must not call the log.
+	Failed func(error)
+
 	// What the checkpoint files of the log directory say; 0 where they say
 	// nothing.
 	RecoveryPoint  int64
@@ -49,6 +54,9 @@ func (l *Log) Read(offset int64, max int, bound Bound, whole bool) (Read, error)
 
 // LogStartOffset returns the first offset that may be read.
 func (l *Log) LogStartOffset() int64 { panic("stub") }
+
+// firstBase returns the base offset of the first segment.
+func (l *Log) firstBase() int64 { panic("stub") }
 
 // LogEndOffset returns the offset that the next record gets.
 func (l *Log) LogEndOffset() int64 { panic("stub") }
