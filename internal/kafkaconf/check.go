@@ -1,0 +1,42 @@
+package kafkaconf
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+)
+
+// CheckTopic returns why Kafka would not take the settings of a topic, nil if it
+// would: an unknown key (it matches [ErrUnknownKey]), a value that does not fit,
+// or two that do not go together, with what holds for the broker where the topic
+// says nothing. kf has no remote storage, as a broker on which it is not enabled.
+func (s *Settings) CheckTopic(topic map[string]string) error {
+	names := slices.Sorted(maps.Keys(topic))
+	for _, name := range names {
+		if _, ok := topicIndex[name]; !ok {
+			return &UnknownKeyError{name}
+		}
+	}
+	for _, name := range names {
+		if err := topicIndex[name].Validate(topic[name]); err != nil {
+			return err
+		}
+	}
+	shortest, longest := s.number("min.compaction.lag.ms", topic), s.number("max.compaction.lag.ms", topic)
+	if shortest > longest {
+		return fmt.Errorf("conflict topic config setting min.compaction.lag.ms (%d) > max.compaction.lag.ms (%d)", shortest, longest)
+	}
+	if s.Topic(*topicIndex["remote.storage.enable"], topic).Text == "true" {
+		return errRemote
+	}
+	return nil
+}
+
+var errRemote = fmt.Errorf("Tiered Storage functionality is disabled in the broker. Topic cannot be configured with remote log storage.") //nolint:staticcheck // Kafka's sentence
+
+// number returns the value of a topic key that is an integer.
+func (s *Settings) number(name string, topic map[string]string) int64 {
+	n, _ := strconv.ParseInt(s.Topic(*topicIndex[name], topic).Text, 10, 64)
+	return n
+}
