@@ -1,0 +1,124 @@
+package broker
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kmsg"
+)
+
+// A requestHeader is what every request starts with.
+type requestHeader struct {
+	key         int16
+	version     int16
+	correlation int32
+	clientID    string // "" if it is null
+}
+
+// A call is one request of a connection until its answer is written. Its handler
+// calls exactly one of reply, replyLater, replyNothing, fail and park, or
+// returns the response for the first to be called.
+type call struct {
+	requestHeader
+	conn *conn
+	api  *api
+	// ready takes the one reply.
+	ready  chan reply
+	parked *waiter
+	failed error // see fail
+}
+
+// A reply is what became of a call; at most one field is set, and if none is,
+// the client gets no answer.
+type reply struct {
+	answer *answer
+	build  func() (*answer, error) // makes the answer when it is its turn to be written
+}
+
+func newCall(c *conn, h requestHeader, a *api) *call {
+	return &call{requestHeader: h, conn: c, api: a, ready: make(chan reply, 1)}
+}
+
+// reply answers with a response.
+func (c *call) reply(r kmsg.Response) {
+	r.SetVersion(c.version)
+	a := &answer{buf: c.startAnswer(r.IsFlexible())}
+	a.buf.b = r.AppendTo(a.buf.b)
+	a.finish()
+	c.conn.unsent.Add(int64(cap(a.buf.b)))
+	c.ready <- reply{answer: a}
+}
+
+// replyLater answers with what build returns. It is called by the connection's
+// writer when the answers before this one are written, or never if the
+// connection ends: work for a slow client is not done on the goroutine of
+// another one, and files are not held while an answer waits for its turn.
+func (c *call) replyLater(build func() (*answer, error)) { c.ready <- reply{build: build} }
+
+// replyNothing ends the call without an answer, as acks=0 wants it.
+func (c *call) replyNothing() { c.ready <- reply{} }
+
+// fail ends the connection once the answers before this one are written. Only
+// the handler itself may call it, not a parked operation.
+func (c *call) fail(err error) {
+	c.failed = fmt.Errorf("%w: %w", errFailed, err)
+	c.replyNothing()
+}
+
+// park lets the call wait. op answers it in complete.
+func (c *call) park(op operation, lists []*watchList, wait time.Duration) {
+	c.parked = park(guarded{op, c}, lists, wait)
+}
+
+// startAnswer returns a buffer that holds the room for the frame's length and
+// the response header.
+func (c *call) startAnswer(flexible bool) *buffer {
+	b := newBuffer(512)
+	b.b = append(b.b, 0, 0, 0, 0)
+	b.b = append(b.b, byte(c.correlation>>24), byte(c.correlation>>16), byte(c.correlation>>8), byte(c.correlation))
+	if flexible && c.key != apiVersionsKey { // its answers never have tags in the header
+		b.b = append(b.b, 0)
+	}
+	return b
+}
+
+// drop ends a call whose connection is gone.
+func (c *call) drop() {
+	if c.parked != nil && c.parked.cancel() {
+		return
+	}
+	if r := <-c.ready; r.answer != nil {
+		r.answer.release()
+	}
+}
+
+func (c *call) String() string {
+	return fmt.Sprintf("%s v%d", kmsg.NameForKey(c.key), c.version)
+}
+
+// guarded keeps a panic of an operation to the connection of its call: it may
+// run on the goroutine of another one, or of a timer.
+type guarded struct {
+	operation
+	call *call
+}
+
+func (g guarded) complete() {
+	defer func() {
+		if p := recover(); p != nil {
+			g.call.conn.panicked(g.call, p)
+			g.call.replyNothing() // for the writer, which drops what is left
+		}
+	}()
+	g.operation.complete()
+}
+
+func (g guarded) try() (done bool) {
+	defer func() {
+		if p := recover(); p != nil {
+			g.call.conn.panicked(g.call, p)
+			done = false // the connection ends, and drops the waiter
+		}
+	}()
+	return g.operation.try()
+}

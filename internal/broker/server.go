@@ -1,0 +1,231 @@
+// Package broker serves the Kafka protocol: connections and framing, one file for each
+// API, waiting requests, fetch sessions, and the replicas that the broker hosts.
+//
+// A request goes this way: the reader of its connection reads and decodes it,
+// the dispatch table names its handler, the handler calls storage, image or
+// controller, and the writer of the connection sends the answer in turn. A
+// request that has to wait is parked on the watch lists of its partitions.
+// Records are never copied on the way in, and go from file to socket on the way
+// out.
+package broker
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"net"
+	"sync"
+	"time"
+)
+
+// limits are what clients may take.
+type limits struct {
+	requestBytes     int32         // of one request: socket.request.max.bytes
+	memoryBytes      int64         // of the requests of all connections that are being read or handled
+	slots            int           // requests of a connection that are started and not yet answered
+	unsentBytes      int64         // of a connection's answers in memory, above which no request is read
+	connections      int           // max.connections: more wait to be accepted
+	connectionsPerIP int           // max.connections.per.ip: more are closed
+	idle             time.Duration // connections.max.idle.ms
+	stall            time.Duration // how long an incomplete request may stand still
+}
+
+// A server accepts connections and runs the requests that come.
+type server struct {
+	apis      *apiTable
+	limits    limits
+	log       *slog.Logger
+	memory    *budget
+	listeners []*listener
+
+	room    chan struct{} // a token for each connection
+	done    chan struct{} // closed when the server stops
+	accepts sync.WaitGroup
+	serving sync.WaitGroup
+
+	mu       sync.Mutex
+	stopping bool
+	conns    map[*conn]struct{}
+	perIP    map[string]int
+}
+
+// A listener is one of the server's addresses.
+type listener struct {
+	net.Listener
+	name string // of the listener, such as PLAINTEXT
+}
+
+func newServer(apis *apiTable, l limits, log *slog.Logger, listeners []*listener) *server {
+	return &server{
+		apis:      apis,
+		limits:    l,
+		log:       log,
+		memory:    newBudget(max(l.memoryBytes, int64(l.requestBytes))),
+		listeners: listeners,
+		room:      make(chan struct{}, min(l.connections, maxConnections)),
+		done:      make(chan struct{}),
+		conns:     make(map[*conn]struct{}),
+		perIP:     make(map[string]int),
+	}
+}
+
+// maxConnections bounds max.connections, whose default is 2^31-1: a process has
+// no more descriptors than this.
+const maxConnections = 1 << 20
+
+// start accepts connections from now on.
+func (s *server) start() {
+	for _, l := range s.listeners {
+		s.accepts.Go(func() { s.accept(l) })
+	}
+	s.accepts.Go(s.sweep)
+}
+
+func (s *server) accept(l *listener) {
+	const minPause, maxPause = 5 * time.Millisecond, time.Second
+	pause := minPause
+	for {
+		select {
+		case s.room <- struct{}{}:
+		case <-s.done:
+			return
+		}
+		nc, err := l.Accept()
+		if err != nil {
+			<-s.room
+			if errors.Is(err, net.ErrClosed) {
+				return
+			}
+			// Out of descriptors, or a client that is gone already: go on.
+			s.log.Warn("a connection was not accepted", "listener", l.name, "error", err)
+			select {
+			case <-time.After(pause):
+			case <-s.done:
+				return
+			}
+			pause = min(2*pause, maxPause)
+			continue
+		}
+		pause = minPause
+		if !s.add(l, nc) {
+			nc.Close()
+			<-s.room
+		}
+	}
+}
+
+// add starts to serve a connection, if it may be.
+func (s *server) add(l *listener, nc net.Conn) bool {
+	c := &conn{
+		server: s, nc: nc, listener: l,
+		queue: make(chan *call, s.limits.slots),
+		wrote: make(chan struct{}, 1),
+		gone:  make(chan struct{}),
+	}
+	c.progress()
+	ip := remoteIP(nc)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch {
+	case s.stopping:
+		return false
+	case s.perIP[ip] >= s.limits.connectionsPerIP:
+		s.log.Warn("too many connections from one address", "address", ip, "limit", s.limits.connectionsPerIP)
+		return false
+	}
+	s.conns[c] = struct{}{}
+	s.perIP[ip]++
+	s.serving.Go(func() {
+		c.serve()
+		s.mu.Lock()
+		delete(s.conns, c)
+		if s.perIP[ip]--; s.perIP[ip] == 0 {
+			delete(s.perIP, ip)
+		}
+		s.mu.Unlock()
+		<-s.room
+	})
+	return true
+}
+
+func remoteIP(nc net.Conn) string {
+	host, _, err := net.SplitHostPort(nc.RemoteAddr().String())
+	if err != nil {
+		return nc.RemoteAddr().String()
+	}
+	return host
+}
+
+// sweep closes connections on which nothing happens: idle ones, those whose
+// client does not read, and those that started a request and do not go on.
+func (s *server) sweep() {
+	every := max(min(s.limits.idle, s.limits.stall)/8, time.Millisecond)
+	ticker := time.NewTicker(every)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ticker.C:
+		case <-s.done:
+			return
+		}
+		now := time.Now().UnixNano()
+		s.mu.Lock()
+		for c := range s.conns {
+			limit := s.limits.idle
+			if c.body.Load() {
+				limit = min(limit, s.limits.stall)
+			}
+			if now-c.active.Load() > int64(limit) {
+				c.close()
+			}
+		}
+		s.mu.Unlock()
+	}
+}
+
+// stop ends the server. No connection and no request is begun any more; those
+// that are running are answered until ctx ends, then they are cut off. finish
+// is called in between to complete what is parked.
+func (s *server) stop(ctx context.Context, finish func()) error {
+	s.mu.Lock()
+	if s.stopping {
+		s.mu.Unlock()
+		return nil
+	}
+	s.stopping = true
+	close(s.done)
+	for c := range s.conns {
+		c.drain()
+	}
+	s.mu.Unlock()
+	for _, l := range s.listeners {
+		l.Close()
+	}
+	s.accepts.Wait()
+
+	idle := make(chan struct{})
+	go func() {
+		s.serving.Wait()
+		close(idle)
+	}()
+	// A request that was being started when the readers were told to stop may
+	// still be parked, so finish is called until all is done.
+	ticker := time.NewTicker(20 * time.Millisecond)
+	defer ticker.Stop()
+	for {
+		finish()
+		select {
+		case <-idle:
+			return nil
+		case <-ticker.C:
+		case <-ctx.Done():
+			s.mu.Lock()
+			for c := range s.conns {
+				c.close()
+			}
+			s.mu.Unlock()
+			<-idle
+			return ctx.Err()
+		}
+	}
+}
