@@ -58,9 +58,14 @@ func (e *Error) Unwrap() error { return e.Err }
 type File struct {
 	Path string
 	Size int64 // when it was opened; -1 for a pipe
-	f    *os.File
+	f    io.ReaderAt
 	pipe io.Reader // what a file without size is read from
+	c    io.Closer // nil if the file is somebody else's
 }
+
+// FileOf returns the first size bytes of r as a file, which others open and
+// close; path is for messages.
+func FileOf(path string, r io.ReaderAt, size int64) File { return File{Path: path, Size: size, f: r} }
 
 // FromReader returns a file that can only be read from start to end, such as
 // standard input.
@@ -85,17 +90,17 @@ func Open(path string) (*File, error) {
 		return nil, err
 	}
 	if !info.Mode().IsRegular() {
-		return &File{Path: path, Size: -1, f: f, pipe: f}, nil
+		return &File{Path: path, Size: -1, f: f, pipe: f, c: f}, nil
 	}
-	return &File{Path: path, Size: info.Size(), f: f}, nil
+	return &File{Path: path, Size: info.Size(), f: f, c: f}, nil
 }
 
 // Close closes the file.
 func (f *File) Close() error {
-	if f.f == nil {
+	if f.c == nil {
 		return nil
 	}
-	return f.f.Close()
+	return f.c.Close()
 }
 
 // ReadAt reads as io.ReaderAt does; it fails on a pipe.

@@ -25,11 +25,14 @@ const readCost = 20
 // NewWalker returns a walker over a regular file.
 func NewWalker(f *File) *Walker { return &Walker{f: f} }
 
+// Reset makes w walk over another file.
+func (w *Walker) Reset(f *File) { w.f, w.window, w.at, w.Cost = f, w.window[:0], 0, 0 }
+
 // bytes returns n bytes at pos, fewer at the end of the file.
 func (w *Walker) bytes(pos int64, n int) ([]byte, error) {
 	if pos < w.at || pos+int64(n) > w.at+int64(len(w.window)) {
 		const size = 4 << 10
-		if w.window == nil {
+		if cap(w.window) < size {
 			w.window = make([]byte, size)
 		}
 		w.Cost += readCost
