@@ -9,7 +9,7 @@ import (
 
 // CheckTopic returns why Kafka would not take the settings of a topic, nil if it
 // would: an unknown key (it matches [ErrUnknownKey]), a value that does not fit,
-// or two that do not go together, with what holds for the broker where the topic
+// or two that do not go together (an [Error]), with what holds for the broker where the topic
 // says nothing. kf has no remote storage, as a broker on which it is not enabled.
 func (s *Settings) CheckTopic(topic map[string]string) error {
 	names := slices.Sorted(maps.Keys(topic))
@@ -25,15 +25,13 @@ func (s *Settings) CheckTopic(topic map[string]string) error {
 	}
 	shortest, longest := s.number("min.compaction.lag.ms", topic), s.number("max.compaction.lag.ms", topic)
 	if shortest > longest {
-		return fmt.Errorf("conflict topic config setting min.compaction.lag.ms (%d) > max.compaction.lag.ms (%d)", shortest, longest)
+		return Error(fmt.Sprintf("conflict topic config setting min.compaction.lag.ms (%d) > max.compaction.lag.ms (%d)", shortest, longest))
 	}
 	if s.Topic(*topicIndex["remote.storage.enable"], topic).Text == "true" {
-		return errRemote
+		return Error("Tiered Storage functionality is disabled in the broker. Topic cannot be configured with remote log storage.")
 	}
 	return nil
 }
-
-var errRemote = fmt.Errorf("Tiered Storage functionality is disabled in the broker. Topic cannot be configured with remote log storage.") //nolint:staticcheck // Kafka's sentence
 
 // number returns the value of a topic key that is an integer.
 func (s *Settings) number(name string, topic map[string]string) int64 {

@@ -147,7 +147,14 @@ func (e *UnknownKeyError) Error() string { return "Unknown topic config name: " 
 // Is makes errors.Is(err, ErrUnknownKey) true.
 func (e *UnknownKeyError) Is(target error) bool { return target == ErrUnknownKey }
 
-// Validate returns why the value does not fit the key, nil if it does.
+// An Error is Kafka's sentence about a value or a combination of values that it
+// does not take.
+type Error string
+
+func (e Error) Error() string { return string(e) }
+
+// Validate returns why the value does not fit the key, an [Error], or nil if it
+// does.
 func (k *Key) Validate(value string) error {
 	_, err := k.Parse(value)
 	return err
@@ -183,8 +190,8 @@ func (k *Key) Parse(value string) (string, error) {
 		}
 		return shown, nil
 	case Double:
-		f, err := strconv.ParseFloat(trimmed, 64)
-		if err != nil && !errors.Is(err, strconv.ErrRange) {
+		f, ok := parseDouble(trimmed)
+		if !ok {
 			return "", k.invalid(value, "Not a number of type "+k.Type.String())
 		}
 		shown := string(javafmt.AppendDouble(nil, f))
@@ -200,6 +207,22 @@ func (k *Key) Parse(value string) (string, error) {
 		return strings.Join(elements, ","), k.checkList(elements)
 	}
 	return trimmed, k.oneOf(trimmed)
+}
+
+// parseDouble reads what Java's Double.parseDouble reads.
+func parseDouble(s string) (f float64, ok bool) {
+	switch strings.TrimLeft(s, "+-") {
+	case "NaN", "Infinity":
+	default:
+		if strings.Contains(s, "_") || strings.ContainsAny(s, "nN") { // Go's liberties
+			return 0, false
+		}
+		if n := len(s) - 1; n > 0 && strings.Contains("dDfF", s[n:]) {
+			s = s[:n]
+		}
+	}
+	f, err := strconv.ParseFloat(s, 64)
+	return f, err == nil || errors.Is(err, strconv.ErrRange)
 }
 
 // Split returns the elements of a list.
@@ -234,17 +257,17 @@ func (k *Key) checkList(elements []string) error {
 		if !slices.ContainsFunc(elements, notReplica) || len(elements) == 1 && elements[0] == "*" {
 			return nil
 		}
-		return fmt.Errorf("%s must be the literal '*' or a list of replicas in the following format: [partitionId]:[brokerId],[partitionId]:[brokerId],...", k.Name)
+		return k.invalid("["+strings.Join(elements, ", ")+"]", k.Name+" must be the literal '*' or a list of replicas in the following format: [partitionId]:[brokerId],[partitionId]:[brokerId],...")
 	case distinct:
 		sorted := slices.Sorted(slices.Values(elements))
 		if len(slices.Compact(sorted)) < len(elements) {
-			return fmt.Errorf("Configuration '%s' values must not be duplicated.", k.Name) //nolint:staticcheck // Kafka's sentence
-		}
-		if slices.Contains(elements, "") {
-			return fmt.Errorf("Configuration '%s' values must not be empty.", k.Name) //nolint:staticcheck // Kafka's sentence
+			return Error(fmt.Sprintf("Configuration '%s' values must not be duplicated.", k.Name))
 		}
 	}
 	for _, e := range elements {
+		if e == "" && k.special == distinct {
+			return Error(fmt.Sprintf("Configuration '%s' values must not be empty.", k.Name))
+		}
 		if err := k.oneOf(e); err != nil {
 			return err
 		}
@@ -268,5 +291,5 @@ func tooHigh(most int64) string { return fmt.Sprintf("Value must be no more than
 
 // invalid is Kafka's sentence for a value that does not fit.
 func (k *Key) invalid(value, why string) error {
-	return fmt.Errorf("Invalid value %s for configuration %s: %s", value, k.Name, why) //nolint:staticcheck // Kafka's sentence
+	return Error(fmt.Sprintf("Invalid value %s for configuration %s: %s", value, k.Name, why))
 }
