@@ -3,6 +3,7 @@
 package interop
 
 import (
+	"cmp"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -25,10 +26,7 @@ const compareSize = 1 << 30
 func BenchmarkDumpLog(b *testing.B) {
 	k := newKafka(b)
 	dir := b.TempDir()
-	kf := filepath.Join(dir, "kf")
-	build := exec.Command("go", "build", "-trimpath", "-ldflags", "-s -w", "-o", kf, "kf/cmd/kf")
-	build.Env = append(os.Environ(), "CGO_ENABLED=0")
-	run(b, build)
+	kf := buildKF(b, dir)
 	log := writeSegment(b, dir, compareSize)
 	for _, what := range []struct {
 		name string
@@ -56,6 +54,16 @@ func BenchmarkDumpLog(b *testing.B) {
 	}
 }
 
+// buildKF builds kf in dir, as "make build" does.
+func buildKF(t testing.TB, dir string) string {
+	t.Helper()
+	kf := filepath.Join(dir, "kf")
+	build := exec.Command("go", "build", "-trimpath", "-ldflags", "-s -w", "-o", kf, "kf/cmd/kf")
+	build.Env = append(os.Environ(), "CGO_ENABLED=0")
+	run(t, build)
+	return kf
+}
+
 func timed(t testing.TB, c *exec.Cmd) time.Duration {
 	t.Helper()
 	null, err := os.OpenFile(os.DevNull, os.O_WRONLY, 0) // io.Discard would be a pipe
@@ -71,9 +79,9 @@ func timed(t testing.TB, c *exec.Cmd) time.Duration {
 	return time.Since(start)
 }
 
-func median(d []time.Duration) time.Duration {
-	slices.Sort(d)
-	return d[len(d)/2]
+func median[T cmp.Ordered](values []T) T {
+	values = slices.Sorted(slices.Values(values))
+	return values[len(values)/2]
 }
 
 // writeSegment writes a segment of batches of 16 records with a key of 10 bytes

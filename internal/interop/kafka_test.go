@@ -277,7 +277,7 @@ func (n *node) log() string {
 }
 
 // freePort returns an address of this host on which nobody listens.
-func freePort(t *testing.T) string {
+func freePort(t testing.TB) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
