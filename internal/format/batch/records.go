@@ -21,6 +21,7 @@ type Record struct {
 	Value          []byte
 	KeySize        int32 // negative: null, as is Key
 	ValueSize      int32 // negative: null, as is Value
+	Size           int32 // of the whole record but its length field, as stored; 0 in magic 0 and 1
 	HeaderCount    int32
 	headers        []byte // as stored, without their number
 
@@ -263,6 +264,7 @@ func (rs *Records) decode(r *Record, p []byte) (int, error) {
 	case length < 0 || int64(length) > int64(len(p)-n):
 		return 0, fmt.Errorf("record of %d bytes, %d left", length, len(p)-n)
 	}
+	r.Size = length
 	size := n + int(length)
 	p = p[n:size]
 	if len(p) == 0 {

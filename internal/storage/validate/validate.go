@@ -29,13 +29,15 @@ import (
 )
 
 // MaxInflated is how many bytes the records of a compressed batch may inflate
-// to. Kafka has no such limit: it reads the records as a stream. A batch of the
-// default 1 MiB gets here with a compression ratio of 128.
+// to. Kafka has no such limit, it reads them as a stream; here they lie in memory
+// while they are checked. A batch of the default 1 MiB gets here with a
+// compression ratio of 128.
 const MaxInflated = 128 << 20
 
 const (
-	noTimestamp  = -1
-	noProducerID = -1
+	noTimestamp     = -1
+	noProducerID    = -1
+	noProducerEpoch = -1
 )
 
 // Options are the settings of the topic and the circumstances of the append.
@@ -51,7 +53,8 @@ type Options struct {
 
 	MaxMessageBytes int32 // of the whole batch; of the sent one and of a newly encoded one
 	SegmentBytes    int32
-	Compacted       bool // cleanup.policy has "compact": records need keys
+	MaxDecompressed int32 // max.decompressed.message.bytes: of one record of a compressed batch
+	Compacted       bool  // cleanup.policy has "compact": records need keys
 
 	Codec     *codec.ID // compression.type; nil for "producer": keep the batch's
 	GzipLevel int
@@ -95,8 +98,11 @@ func Framing(p []byte, noZstd bool) error {
 		return fmt.Errorf("%w: no complete record batch in %d bytes", ErrInvalidRecord, len(p))
 	case p[16] != 2:
 		return fmt.Errorf("%w: magic %d, only 2 is allowed", ErrInvalidRecord, p[16])
-	case noZstd && size > 22 && codec.ID(p[22]&batch.CodecMask) == codec.Zstd:
+	}
+	if id := codec.ID(p[22] & batch.CodecMask); noZstd && id == codec.Zstd {
 		return fmt.Errorf("%w: zstd", ErrCompressionType)
+	} else if noZstd && !id.Known() {
+		return unknownCodec(id)
 	}
 	another, err := next(p[size:])
 	switch {
@@ -148,7 +154,7 @@ func Batch(p []byte, o *Options) (Result, error) {
 		return Result{}, fmt.Errorf("%w: %w", ErrCorrupt, err)
 	}
 	if !h.Codec().Known() {
-		return Result{}, fmt.Errorf("%w: %w: id %d", ErrUnreadable, codec.ErrUnknown, uint8(h.Codec()))
+		return Result{}, unknownCodec(h.Codec())
 	}
 	if o.FromClient {
 		if err := fromClient(&h); err != nil {
@@ -165,6 +171,10 @@ func Batch(p []byte, o *Options) (Result, error) {
 		return Result{}, fmt.Errorf("%w: %d bytes, limit is %d", ErrBatchTooLarge, len(r.Bytes), o.SegmentBytes)
 	}
 	return r, nil
+}
+
+func unknownCodec(id codec.ID) error {
+	return fmt.Errorf("%w: %w: id %d", ErrUnreadable, codec.ErrUnknown, uint8(id))
 }
 
 func tooLarge(size int, o *Options) error {
@@ -229,6 +239,9 @@ func open(d *batch.Decoder, p []byte, h *batch.Header, target codec.ID, o *Optio
 		}
 		return r, nil
 	}
+	if err := rebuildable(h, &w); err != nil {
+		return Result{}, err
+	}
 	n := batch.Header{
 		BaseOffset:           h.BaseOffset,
 		PartitionLeaderEpoch: h.PartitionLeaderEpoch,
@@ -247,6 +260,21 @@ func open(d *batch.Decoder, p []byte, h *batch.Header, target codec.ID, o *Optio
 	}
 	r.Header, err = batch.DecodeHeader(r.Bytes)
 	return r, err
+}
+
+// rebuildable says what Kafka cannot encode anew, though it takes it as it comes.
+func rebuildable(h *batch.Header, w *walked) error {
+	switch {
+	case w.negative:
+		return fmt.Errorf("%w: negative timestamp", ErrUnreadable)
+	case h.ProducerID == noProducerID && h.Transactional():
+		return fmt.Errorf("%w: transactional batch without a producer ID", ErrUnreadable)
+	case h.ProducerID != noProducerID && h.ProducerEpoch == noProducerEpoch:
+		return fmt.Errorf("%w: producer ID %d without an epoch", ErrUnreadable, h.ProducerID)
+	case h.ProducerID != noProducerID && h.BaseSequence < 0 && !h.Control():
+		return fmt.Errorf("%w: producer ID %d without a sequence", ErrUnreadable, h.ProducerID)
+	}
+	return nil
 }
 
 // keptBits are the attributes that survive a new timestamp type.
@@ -285,6 +313,7 @@ func renumbered(rs *batch.Records, h *batch.Header) iter.Seq[*batch.Record] {
 type walked struct {
 	firstTimestamp int64 // of the first record, -1 without one
 	maxTimestamp   int64 // -1 if no record has one
+	negative       bool  // a record has a timestamp below -1
 	consecutive    bool  // the offset deltas are 0, 1, 2, …
 }
 
@@ -302,11 +331,15 @@ func walk(rs *batch.Records, h *batch.Header, o *Options) (walked, error) {
 		case err != nil:
 			return w, fmt.Errorf("%w: %w", ErrInvalidRecord, err)
 		}
+		if rs.Compressed() && r.Size > o.MaxDecompressed {
+			return w, fmt.Errorf("%w: record %d of %d bytes, max.decompressed.message.bytes is %d", ErrInvalidRecord, i, r.Size, o.MaxDecompressed)
+		}
 		pos = next
 		if i == 0 {
 			w.firstTimestamp = r.Timestamp
 		}
 		w.maxTimestamp = max(w.maxTimestamp, r.Timestamp)
+		w.negative = w.negative || r.Timestamp < noTimestamp
 		if r.Offset != h.BaseOffset+int64(i) {
 			w.consecutive = false
 		}
