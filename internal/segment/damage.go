@@ -89,6 +89,22 @@ func (s *Scanner) damaged(ctx context.Context, c *Chunk, damage error) error {
 	return nil
 }
 
+// Zeros reports whether all that r yields is zero.
+func Zeros(r io.Reader) (bool, error) {
+	buf := make([]byte, len(zeros))
+	for {
+		n, err := r.Read(buf)
+		switch {
+		case !allZero(buf[:n]):
+			return false, nil
+		case err == io.EOF:
+			return true, nil
+		case err != nil:
+			return false, err
+		}
+	}
+}
+
 var zeros [4 << 10]byte
 
 func allZero(p []byte) bool {

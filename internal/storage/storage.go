@@ -8,8 +8,8 @@
 //	Log     one partition: append, read, look up, roll, truncate, retain, clean,
 //	        recover
 //
-// One goroutine at a time changes a log; readers work on an immutable view of
-// it and take no lock. Nothing is kept in memory for a batch, so that memory
+// Those who change a log take turns; readers work on an immutable view of it and
+// take no lock. Nothing is kept in memory for a batch, so that memory
 // does not grow with the data.
 //
 // The package returns values and errors. What an operator should know although
@@ -123,6 +123,7 @@ const (
 type AppendOptions struct {
 	LeaderEpoch int32
 	Origin      Origin
+	NoZstd      bool // the produce request is of a version that must not carry zstd
 }
 
 // An Appended is what an append did.
