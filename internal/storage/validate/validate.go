@@ -53,7 +53,7 @@ type Options struct {
 
 	MaxMessageBytes int32 // of the whole batch; of the sent one and of a newly encoded one
 	SegmentBytes    int32
-	MaxDecompressed int32 // max.decompressed.message.bytes: of one record of a compressed batch
+	MaxDecompressed int32 // max.decompressed.message.bytes: of one record of a compressed batch; 0 for any
 	Compacted       bool  // cleanup.policy has "compact": records need keys
 
 	Codec     *codec.ID // compression.type; nil for "producer": keep the batch's
@@ -331,7 +331,7 @@ func walk(rs *batch.Records, h *batch.Header, o *Options) (walked, error) {
 		case err != nil:
 			return w, fmt.Errorf("%w: %w", ErrInvalidRecord, err)
 		}
-		if rs.Compressed() && r.Size > o.MaxDecompressed {
+		if rs.Compressed() && o.MaxDecompressed > 0 && r.Size > o.MaxDecompressed {
 			return w, fmt.Errorf("%w: record %d of %d bytes, max.decompressed.message.bytes is %d", ErrInvalidRecord, i, r.Size, o.MaxDecompressed)
 		}
 		pos = next
