@@ -45,6 +45,11 @@ func (c *call) reply(r kmsg.Response) {
 	a := &answer{buf: c.startAnswer(r.IsFlexible())}
 	a.buf.b = r.AppendTo(a.buf.b)
 	a.finish()
+	c.send(a)
+}
+
+// send answers with what is encoded already.
+func (c *call) send(a *answer) {
 	c.conn.unsent.Add(int64(cap(a.buf.b)))
 	c.ready <- reply{answer: a}
 }

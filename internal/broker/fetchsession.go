@@ -228,6 +228,7 @@ func (ctx *fetchContext) finish(results []fetchAnswerPartition) (keys []fetchKey
 			p = &sessionPartition{}
 		}
 		if !p.changed(r) {
+			r.records.Release()
 			continue
 		}
 		if r.records.Len() > 0 {

@@ -1,0 +1,23 @@
+package broker
+
+// newAPIs returns what the broker serves, with the version ranges of Kafka
+// 4.4.0. An API is added when its handler is there and tested; ApiVersions and
+// the features that it names follow from this table.
+func (b *Broker) newAPIs() *apiTable {
+	produce := replies(0, 13, b.produce)
+	produce.from = 3
+	return newAPITable(
+		produce,
+		replies(4, 18, b.fetch),
+		answers(1, 11, b.listOffsets),
+		answers(0, 13, b.metadata),
+		answers(0, 5, b.apiVersions),
+		answers(2, 7, b.createTopics),
+		answers(1, 6, b.deleteTopics),
+		answers(0, 5, b.initProducerID),
+		answers(2, 4, b.offsetForLeaderEpoch),
+		answers(1, 4, b.describeConfigs),
+		answers(0, 1, b.incrementalAlterConfigs),
+		answers(0, 2, b.describeCluster),
+	)
+}

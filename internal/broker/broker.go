@@ -1,0 +1,533 @@
+package broker
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math"
+	"net"
+	"slices"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"kf/internal/controller"
+	"kf/internal/format/kraftrec"
+	"kf/internal/image"
+	"kf/internal/kafkaconf"
+	"kf/internal/metalog"
+	"kf/internal/storage"
+	"kf/internal/storage/disk"
+	"kf/internal/wire"
+)
+
+// Options say what a broker is and where its data are.
+type Options struct {
+	NodeID    int32
+	ClusterID string   // "" for that of the directories, or a random one if they are new
+	Dirs      []string // log directories; each exists
+	// MetadataDir is the one of Dirs that has the metadata log, the first if it
+	// is empty.
+	MetadataDir string
+	Listeners   []Listener // at least one
+	// Properties are broker settings by Kafka's names, as in server.properties,
+	// and valid. Those that other fields stand for are only shown.
+	Properties map[string]string
+	Topics     []NewTopic // made at start unless they are there
+	// Release is the release of Kafka whose features a new cluster gets, the
+	// newest if it is empty.
+	Release string
+	// Sync makes an append wait for the disk.
+	Sync bool
+	// Log takes what an operator may want to know, nil for nothing.
+	Log *slog.Logger
+	// FS is the file system of the data, nil for the operating system's.
+	FS disk.FS
+}
+
+// A Listener is an address on which the broker serves clients.
+type Listener struct {
+	Name string // as the metadata names it, "" for PLAINTEXT
+	// Addr is where to listen, as HOST:PORT; port 0 takes a free one.
+	Addr string
+	// Listener is used instead of Addr if it is set. The broker closes it.
+	Listener net.Listener
+	// Advertised is what clients are told, as HOST:PORT; without a host or with
+	// port 0 that part is the one that is listened on.
+	Advertised string
+}
+
+// A NewTopic is a topic to be made.
+type NewTopic struct {
+	Name       string
+	Partitions int32 // -1 for num.partitions
+	Configs    map[string]string
+}
+
+// A Broker serves the Kafka protocol on the data of its directories.
+type Broker struct {
+	o    Options
+	node int32
+	log  *slog.Logger
+	apis *apiTable
+
+	// image and settings are the newest; the replicas are those of the image.
+	image    atomic.Pointer[image.Image]
+	settings atomic.Pointer[kafkaconf.Settings]
+
+	autoCreate    bool // auto.create.topics.enable
+	deleteTopic   bool // delete.topic.enable
+	fetchMaxBytes int  // fetch.max.bytes
+	sessions      *sessionCache
+	producerIDs   producerIDs
+
+	// What Start makes.
+	ctx        context.Context // ends with the broker
+	end        context.CancelFunc
+	store      *storage.Store
+	controller *controller.Controller
+	replicas   *replicas
+	server     *server
+	clusterID  string
+	epoch      int64 // broker epoch
+	endpoints  []kraftrec.BrokerEndpoint
+	background sync.WaitGroup
+	failed     chan error
+	stopOnce   sync.Once
+	stopped    error
+}
+
+// New returns a broker, which does nothing before Start.
+func New(o Options) (*Broker, error) {
+	switch {
+	case len(o.Dirs) == 0:
+		return nil, errors.New("no log directory")
+	case len(o.Listeners) == 0:
+		return nil, errors.New("no listener")
+	case o.MetadataDir != "" && !slices.Contains(o.Dirs, o.MetadataDir):
+		return nil, fmt.Errorf("the directory of the metadata log, %s, is none of the log directories", o.MetadataDir)
+	}
+	if o.MetadataDir == "" {
+		o.MetadataDir = o.Dirs[0]
+	}
+	if o.FS == nil {
+		o.FS = disk.OS
+	}
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	b := &Broker{o: o, node: o.NodeID, log: o.Log, failed: make(chan error, 1)}
+	b.image.Store(image.Empty())
+	file := &kafkaconf.Settings{File: o.Properties}
+	b.settings.Store(file)
+	b.autoCreate, b.deleteTopic = brokerBool(file, "auto.create.topics.enable"), brokerBool(file, "delete.topic.enable")
+	b.fetchMaxBytes = int(brokerInt(file, "fetch.max.bytes"))
+	b.sessions = newSessionCache(int(brokerInt(file, "max.incremental.fetch.session.cache.slots")))
+	b.apis = b.newAPIs()
+	return b, nil
+}
+
+// ClusterID returns the id of the cluster, once the broker has started.
+func (b *Broker) ClusterID() string { return b.clusterID }
+
+// Addr returns the address of the first listener as clients are told it, once
+// the broker has started.
+func (b *Broker) Addr() string {
+	e := b.endpoints[0]
+	return net.JoinHostPort(e.Host, strconv.Itoa(int(e.Port)))
+}
+
+// Failed returns a channel that gets an error if the broker cannot go on: no log
+// directory is left, or not the one of the metadata.
+func (b *Broker) Failed() <-chan error { return b.failed }
+
+// Start opens the directories and serves clients when it returns nil. If it
+// fails, or ctx ends meanwhile, everything is closed again.
+func (b *Broker) Start(ctx context.Context) error {
+	b.ctx, b.end = context.WithCancel(context.Background())
+	if err := b.start(ctx); err != nil {
+		b.end()
+		b.closeListeners()
+		if b.server != nil {
+			_ = b.server.stop(cancelled(), func() {})
+		}
+		b.background.Wait()
+		if b.controller != nil {
+			err = errors.Join(err, b.controller.Close())
+		}
+		if b.store != nil {
+			err = errors.Join(err, b.store.Close(b.epoch))
+		}
+		return err
+	}
+	return nil
+}
+
+// cancelled returns a context that has ended.
+func cancelled() context.Context {
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	return ctx
+}
+
+func (b *Broker) start(ctx context.Context) (err error) {
+	levels, err := b.newLevels()
+	if err != nil {
+		return err
+	}
+	// The lock comes before anything is written or read.
+	settings := b.settings.Load()
+	b.store, err = storage.OpenStore(ctx, b.storeOptions(settings))
+	if err != nil {
+		return err
+	}
+	b.epoch = b.store.CleanEpoch()
+	identity, err := metalog.Prepare(b.o.FS, b.o.Dirs, b.o.ClusterID, b.node)
+	if err != nil {
+		return err
+	}
+	b.clusterID = identity.ClusterID
+	if err := b.listen(); err != nil {
+		return err
+	}
+	b.controller, err = controller.Open(ctx, b.controllerOptions(settings, identity, levels))
+	if err != nil {
+		return err
+	}
+	online := slices.Clone(identity.DirectoryIDs)
+	for i := range b.store.Offline() {
+		online[i] = wire.UUID{}
+	}
+	registration := controller.Registration{
+		BrokerID: b.node, IncarnationID: newUUID(), Endpoints: b.endpoints, PreviousEpoch: b.store.CleanEpoch(),
+		LogDirs: slices.DeleteFunc(online, wire.UUID.IsZero),
+	}
+	if b.epoch, err = b.controller.RegisterBroker(ctx, registration); err != nil {
+		return err
+	}
+	b.store.Start()
+	b.replicas = newReplicas(b.ctx, b.node, b.store, identity.DirectoryIDs, b.log)
+	stop := b.controller.Subscribe(b.follow)
+	b.background.Go(func() {
+		defer stop()
+		b.assign()
+	})
+	b.replicas.strays(b.image.Load())
+	if err := b.controller.Unfence(ctx, b.node, b.epoch); err != nil {
+		return err
+	}
+	if err := b.createAtStart(ctx); err != nil {
+		return err
+	}
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	b.server.start()
+	return nil
+}
+
+func (b *Broker) storeOptions(s *kafkaconf.Settings) storage.StoreOptions {
+	return storage.StoreOptions{
+		FS: b.o.FS, Dirs: b.o.Dirs, Notice: b.notice, Failed: b.dirFailed,
+		LogConfig:                 func(topic string) storage.Config { return b.topicConfig(topic).log },
+		FlushCheckpointMs:         brokerInt(s, "log.flush.offset.checkpoint.interval.ms"),
+		HighWatermarkCheckpointMs: brokerInt(s, "replica.high.watermark.checkpoint.interval.ms"),
+		RetentionCheckMs:          brokerInt(s, "log.retention.check.interval.ms"),
+		RecoveryThreads:           int(brokerInt(s, "num.recovery.threads.per.data.dir")),
+		Cleaner: storage.CleanerOptions{
+			Enabled:     brokerBool(s, "log.cleaner.enable"),
+			Threads:     int(brokerInt(s, "log.cleaner.threads")),
+			DedupeBytes: brokerInt(s, "log.cleaner.dedupe.buffer.size"),
+			LoadFactor:  brokerFloat(s, "log.cleaner.io.buffer.load.factor"),
+			BufferBytes: int(brokerInt(s, "log.cleaner.io.buffer.size")),
+			BackoffMs:   brokerInt(s, "log.cleaner.backoff.ms"),
+			BytesPerSec: brokerFloat(s, "log.cleaner.io.max.bytes.per.second"),
+		},
+	}
+}
+
+// newLevels returns the features of a new cluster.
+func (b *Broker) newLevels() (map[string]int16, error) {
+	release := b.o.Release
+	if release == "" {
+		releases := image.Releases()
+		release = releases[len(releases)-1]
+	}
+	return controller.NewClusterLevels(release, b.usableLevels())
+}
+
+func (b *Broker) controllerOptions(s *kafkaconf.Settings, identity metalog.Identity, levels map[string]int16) controller.Options {
+	own := kraftrec.BrokerEndpoint{Name: "CONTROLLER", Host: b.endpoints[0].Host, Port: b.endpoints[0].Port}
+	return controller.Options{
+		FS: b.o.FS, Dir: b.o.MetadataDir, NodeID: b.node, DirectoryID: identity.DirectoryIDs[slices.Index(b.o.Dirs, b.o.MetadataDir)],
+		Endpoints: []kraftrec.BrokerEndpoint{own}, Notice: b.notice, Levels: levels,
+		NumPartitions:            int32(brokerInt(s, "num.partitions")),
+		DefaultReplicationFactor: int16(brokerInt(s, "default.replication.factor")),
+		MinInsyncReplicas:        int32(brokerInt(s, "min.insync.replicas")),
+		Configs: controller.Configs{
+			Validate: b.validateConfig,
+			IsList:   isListConfig,
+			Default: func(t image.ResourceType, name string) (string, bool) {
+				return b.defaultConfig(t, name)
+			},
+			DescribeTopic: func(im *image.Image, topic map[string]string) []kmsg.CreateTopicsResponseTopicConfig {
+				return createdConfigs(settingsOf(im, b.node, b.o.Properties), topic)
+			},
+		},
+		Log: controller.LogOptions{
+			SegmentBytes:   brokerInt(s, "metadata.log.segment.bytes"),
+			SegmentMs:      brokerInt(s, "metadata.log.segment.ms"),
+			SnapshotBytes:  brokerInt(s, "metadata.log.max.record.bytes.between.snapshots"),
+			SnapshotMs:     brokerInt(s, "metadata.log.max.snapshot.interval.ms"),
+			RetentionBytes: brokerInt(s, "metadata.max.retention.bytes"),
+			RetentionMs:    brokerInt(s, "metadata.max.retention.ms"),
+		},
+	}
+}
+
+// usableLevels returns for each feature the highest level whose APIs are served.
+func (b *Broker) usableLevels() map[string]int16 {
+	levels := make(map[string]int16)
+	for name, r := range image.Supported {
+		if b.usable(name) {
+			levels[name] = r.Max
+		}
+	}
+	return levels
+}
+
+// defaultConfig returns the value of a key that a resource does not set.
+func (b *Broker) defaultConfig(t image.ResourceType, name string) (string, bool) {
+	key, ok := configKey(t, name)
+	if !ok {
+		return "", false
+	}
+	s := b.settings.Load()
+	v := s.Broker(key)
+	if t == image.TopicResource {
+		v = s.Topic(key, nil)
+	}
+	return v.Text, !v.Null
+}
+
+// topicConfig returns what holds for a topic.
+func (b *Broker) topicConfig(topic string) topicConfig {
+	return newTopicConfig(b.settings.Load(), topicSettings(b.image.Load(), topic), b.o.Sync)
+}
+
+// follow makes the broker what the next image says. The controller calls it for
+// one image at a time, and answers the request behind it afterwards.
+func (b *Broker) follow(_, next *image.Image, d *image.Delta) {
+	settings := settingsOf(next, b.node, b.o.Properties)
+	b.replicas.apply(next, d, func(topic string) topicConfig {
+		return newTopicConfig(settings, topicSettings(next, topic), b.o.Sync)
+	})
+	b.settings.Store(settings)
+	b.image.Store(next)
+}
+
+// assign tells the controller in which log directories replicas are.
+func (b *Broker) assign() {
+	for {
+		select {
+		case <-b.replicas.news:
+		case <-b.ctx.Done():
+			return
+		}
+		var dirs []controller.DirectoryAssignment
+		for _, a := range b.replicas.assignments() {
+			dirs = append(dirs, controller.DirectoryAssignment{TopicID: a.id, Partition: a.partition, Directory: a.dir})
+		}
+		if err := b.controller.AssignDirectories(b.ctx, b.node, b.epoch, dirs); err != nil && b.ctx.Err() == nil {
+			b.log.Error("the log directories of partitions could not be noted", "error", err)
+		}
+	}
+}
+
+// listen binds the listeners; connections wait until the server accepts them.
+func (b *Broker) listen() error {
+	var listeners []*listener
+	for _, l := range b.o.Listeners {
+		if l.Name == "" {
+			l.Name = "PLAINTEXT"
+		}
+		nl := l.Listener
+		if nl == nil {
+			var err error
+			if nl, err = net.Listen("tcp", l.Addr); err != nil {
+				for _, open := range listeners {
+					open.Close()
+				}
+				return err
+			}
+		}
+		listeners = append(listeners, &listener{nl, l.Name})
+		e, err := advertise(nl.Addr(), l.Advertised)
+		if err != nil {
+			for _, open := range listeners {
+				open.Close()
+			}
+			return err
+		}
+		e.Name = l.Name
+		b.endpoints = append(b.endpoints, e)
+	}
+	b.server = newServer(b.apis, b.limits(), b.log, listeners)
+	return nil
+}
+
+// closeListeners closes what the caller gave and listen did not take.
+func (b *Broker) closeListeners() {
+	for _, l := range b.o.Listeners {
+		if l.Listener != nil {
+			l.Listener.Close()
+		}
+	}
+}
+
+// advertise returns what clients are told of an address.
+func advertise(listening net.Addr, advertised string) (kraftrec.BrokerEndpoint, error) {
+	host, port, err := net.SplitHostPort(listening.String())
+	if err != nil {
+		return kraftrec.BrokerEndpoint{}, err
+	}
+	if advertised != "" {
+		h, p, err := net.SplitHostPort(advertised)
+		if err != nil {
+			return kraftrec.BrokerEndpoint{}, fmt.Errorf("advertised address: %w", err)
+		}
+		if h != "" {
+			host = h
+		}
+		if p != "" && p != "0" {
+			port = p
+		}
+	} else if ip := net.ParseIP(host); ip != nil && ip.IsUnspecified() {
+		host = "localhost"
+	}
+	n, err := strconv.ParseUint(port, 10, 16)
+	if err != nil {
+		return kraftrec.BrokerEndpoint{}, fmt.Errorf("advertised address: %w", err)
+	}
+	return kraftrec.BrokerEndpoint{Host: host, Port: uint16(n)}, nil
+}
+
+// What a connection may have under way, for which Kafka has no settings.
+const (
+	requestMemory = 256 << 20 // of all requests, unless queued.max.request.bytes says another
+	slots         = 64
+	unsentBytes   = 1 << 20
+	stall         = 30 * time.Second
+)
+
+func (b *Broker) limits() limits {
+	s := b.settings.Load()
+	l := limits{
+		requestBytes:     int32(brokerInt(s, "socket.request.max.bytes")),
+		memoryBytes:      requestMemory,
+		slots:            slots,
+		unsentBytes:      unsentBytes,
+		connections:      int(brokerInt(s, "max.connections")),
+		connectionsPerIP: int(brokerInt(s, "max.connections.per.ip")),
+		idle:             time.Duration(brokerInt(s, "connections.max.idle.ms")) * time.Millisecond,
+		stall:            stall,
+	}
+	if n := brokerInt(s, "queued.max.request.bytes"); n > 0 {
+		l.memoryBytes = n
+	}
+	if l.idle <= 0 {
+		l.idle = math.MaxInt64 // never
+	}
+	return l
+}
+
+// createAtStart makes the topics of the options that are not there.
+func (b *Broker) createAtStart(ctx context.Context) error {
+	q := kmsg.NewPtrCreateTopicsRequest()
+	q.SetVersion(q.MaxVersion())
+	for _, t := range b.o.Topics {
+		if b.image.Load().Topic(t.Name) != nil {
+			continue
+		}
+		to := kmsg.NewCreateTopicsRequestTopic()
+		to.Topic, to.NumPartitions, to.ReplicationFactor = t.Name, t.Partitions, -1
+		for name, value := range t.Configs {
+			c := kmsg.NewCreateTopicsRequestTopicConfig()
+			c.Name, c.Value = name, &value
+			to.Configs = append(to.Configs, c)
+		}
+		q.Topics = append(q.Topics, to)
+	}
+	if len(q.Topics) == 0 {
+		return nil
+	}
+	for _, t := range b.controller.CreateTopics(ctx, q).Topics {
+		if t.ErrorCode == 0 {
+			continue
+		}
+		message := kerr.ErrorForCode(t.ErrorCode).Error()
+		if t.ErrorMessage != nil {
+			message = *t.ErrorMessage
+		}
+		return fmt.Errorf("topic %s: %s", t.Topic, message)
+	}
+	return nil
+}
+
+// notice logs what storage and the controller have to say.
+func (b *Broker) notice(n storage.Notice) {
+	level := slog.LevelInfo
+	switch n.Level {
+	case storage.Warn:
+		level = slog.LevelWarn
+	case storage.Error:
+		level = slog.LevelError
+	}
+	b.log.Log(context.Background(), level, n.Message, "path", n.Path)
+}
+
+// dirFailed is told when a log directory goes out of service: its partitions
+// answer KAFKA_STORAGE_ERROR. Without the metadata, or any other, the broker
+// cannot go on.
+func (b *Broker) dirFailed(dir int, err error) {
+	b.log.Error("a log directory is out of service", "path", b.o.Dirs[dir], "error", err)
+	if b.o.Dirs[dir] != b.o.MetadataDir && len(b.store.Offline()) < len(b.o.Dirs) {
+		return
+	}
+	select {
+	case b.failed <- fmt.Errorf("log directory %s: %w", b.o.Dirs[dir], err):
+	default:
+	}
+}
+
+// Shutdown stops the broker as Kafka stops: its partitions get other leaders, or
+// none, what is under way is answered, and the directories are closed so that
+// the next start trusts them. When ctx ends, connections are cut off; what was
+// written is closed in order all the same.
+func (b *Broker) Shutdown(ctx context.Context) error {
+	b.stopOnce.Do(func() {
+		err := b.controller.ControlledShutdown(ctx, b.node, b.epoch)
+		if err != nil {
+			b.log.Warn("the controlled shutdown failed", "error", err)
+		}
+		_ = b.server.stop(ctx, b.replicas.finish) // ctx ended: connections were cut off
+		b.end()
+		b.background.Wait()
+		b.stopped = errors.Join(b.controller.Close(), b.store.Close(b.epoch))
+	})
+	return b.stopped
+}
+
+// newUUID returns a random UUID of version 4.
+func newUUID() wire.UUID {
+	var id wire.UUID
+	rand.Read(id[:])
+	id[6], id[8] = id[6]&0x0f|0x40, id[8]&0x3f|0x80
+	return id
+}
