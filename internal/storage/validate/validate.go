@@ -206,12 +206,44 @@ func records(p []byte, h *batch.Header, o *Options) (Result, error) {
 		var d batch.Decoder
 		return open(&d, p, h, target, o)
 	}
-	d := decoders.Get().(*batch.Decoder)
-	defer decoders.Put(d)
-	return open(d, p, h, target, o)
+	d := decoders.Get().(*decoder)
+	defer d.done()
+	return open(&d.Decoder, p, h, target, o)
 }
 
-var decoders = sync.Pool{New: func() any { return &batch.Decoder{MaxInflated: MaxInflated} }}
+// A decoder inflates batches. Those that inflate to more than a decoder keeps
+// room for take turns, so that hostile ones do not add up; and the room for
+// them goes when it was not needed for a while.
+type decoder struct {
+	batch.Decoder
+	exclusive bool // it holds turn
+}
+
+var (
+	decoders = sync.Pool{New: func() any {
+		d := &decoder{Decoder: batch.Decoder{MaxInflated: MaxInflated}}
+		d.Exclusive = d.takeTurn
+		return d
+	}}
+	turn sync.Mutex
+	bigs = sync.Pool{New: func() any { return new(batch.BigBuffer) }}
+)
+
+func (d *decoder) takeTurn() error {
+	turn.Lock()
+	d.exclusive, d.Big = true, bigs.Get().(*batch.BigBuffer)
+	return nil
+}
+
+// done ends the use of the decoder and of what it has opened.
+func (d *decoder) done() {
+	if d.exclusive {
+		bigs.Put(d.Big)
+		d.exclusive, d.Big = false, nil
+		turn.Unlock()
+	}
+	decoders.Put(d)
+}
 
 func open(d *batch.Decoder, p []byte, h *batch.Header, target codec.ID, o *Options) (Result, error) {
 	rs, err := d.Open(*h, p)
@@ -255,7 +287,7 @@ func open(d *batch.Decoder, p []byte, h *batch.Header, target codec.ID, o *Optio
 		BaseSequence:         h.BaseSequence,
 	}
 	r.Recompressed = true
-	if r.Bytes, err = batch.AppendLevel(nil, n, renumbered(&rs, &n), o.level(target)); err != nil {
+	if r.Bytes, err = batch.AppendLevel(nil, n, renumbered(rs, n), o.level(target)); err != nil {
 		return Result{}, fmt.Errorf("%w: %w", ErrUnreadable, err)
 	}
 	r.Header, err = batch.DecodeHeader(r.Bytes)
@@ -295,7 +327,7 @@ func (o *Options) level(id codec.ID) int {
 
 // renumbered yields the records, which are known to be sound, with the offsets
 // from the base offset of h on.
-func renumbered(rs *batch.Records, h *batch.Header) iter.Seq[*batch.Record] {
+func renumbered(rs batch.Records, h batch.Header) iter.Seq[*batch.Record] {
 	return func(yield func(*batch.Record) bool) {
 		offset := h.BaseOffset
 		for r := range rs.All() {
