@@ -41,7 +41,7 @@ func random(seed int64, purpose uint64) *rand.Rand {
 
 // A judge runs kf and Kafka's tool on the same files.
 type judge struct {
-	dumper *dumper
+	tools  *tools
 	dir    string // of both
 	runs   int
 	gaveUp int
@@ -56,7 +56,7 @@ func newJudge(t *testing.T, k *kafka, dir string) *judge {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &judge{dumper: k.newDumper(t, wd), dir: wd}
+	return &judge{tools: k.newTools(t, wd), dir: wd}
 }
 
 // A verdict is what both programs did.
@@ -76,7 +76,7 @@ func (j *judge) compare(t *testing.T, args ...string) verdict {
 	answer := make(chan error)
 	go func() {
 		var err error
-		v.kafka, err = j.dumper.run(args...)
+		v.kafka, err = j.tools.run(dumpLogClass, "", args...)
 		answer <- err
 	}()
 	late := time.AfterFunc(answerTime, func() { panic(fmt.Sprintf("kf dump-log comes to no end: %q in %s", args, j.dir)) })

@@ -5,7 +5,6 @@ package interop
 import (
 	"bufio"
 	"bytes"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
@@ -345,99 +344,4 @@ func writeSparse(path string, p []byte) error {
 		}
 	}
 	return f.Close()
-}
-
-// A dumper is Kafka's kafka-dump-log in a process that answers again and again.
-type dumper struct {
-	k     *kafka
-	dir   string // its working directory
-	cmd   *exec.Cmd
-	stdin io.WriteCloser
-	out   *bufio.Reader
-}
-
-// answerTime is what kafka-dump-log has for one run.
-const answerTime = 60 * time.Second
-
-var errGaveUp = errors.New("kafka-dump-log ran out of time or memory")
-
-// newDumper returns a kafka-dump-log that runs in dir.
-func (k *kafka) newDumper(t *testing.T, dir string) *dumper {
-	d := &dumper{k: k, dir: dir}
-	t.Cleanup(d.close)
-	return d
-}
-
-func (d *dumper) close() {
-	if d.cmd != nil {
-		_ = d.cmd.Process.Kill()
-		_ = d.cmd.Wait()
-		d.cmd = nil
-	}
-}
-
-// ran is what a run of a program left behind.
-type ran struct {
-	stdout, stderr string
-	exit           int
-}
-
-// run runs kafka-dump-log. It fails with errGaveUp if Kafka's tool comes to no end.
-func (d *dumper) run(args ...string) (ran, error) {
-	if d.cmd == nil {
-		d.cmd = d.k.java(filepath.Join(d.dir, "..", "dump.log"), "Dump")
-		d.cmd.Dir = d.dir
-		stdout, err := d.cmd.StdoutPipe()
-		if err != nil {
-			return ran{}, err
-		}
-		if d.stdin, err = d.cmd.StdinPipe(); err != nil {
-			return ran{}, err
-		}
-		if err := d.cmd.Start(); err != nil {
-			return ran{}, err
-		}
-		d.out = bufio.NewReader(stdout)
-	}
-	request := binary.BigEndian.AppendUint32(nil, uint32(len(args)))
-	for _, arg := range args {
-		request = append(binary.BigEndian.AppendUint32(request, uint32(len(arg))), arg...)
-	}
-	late := time.AfterFunc(answerTime, func() { _ = d.cmd.Process.Kill() })
-	_, err := d.stdin.Write(request)
-	var r ran
-	if err == nil {
-		r, err = d.answer()
-	}
-	if !late.Stop() {
-		d.close()
-		return ran{}, errGaveUp
-	}
-	if err == nil && strings.Contains(r.stderr, "java.lang.OutOfMemoryError") {
-		err = errGaveUp
-	}
-	return r, err
-}
-
-func (d *dumper) answer() (ran, error) {
-	number := func() int {
-		var p [4]byte
-		if _, err := io.ReadFull(d.out, p[:]); err != nil {
-			return -1
-		}
-		return int(int32(binary.BigEndian.Uint32(p[:])))
-	}
-	text := func() string {
-		p := make([]byte, max(0, number()))
-		if _, err := io.ReadFull(d.out, p); err != nil {
-			return ""
-		}
-		return string(p)
-	}
-	r := ran{exit: number()}
-	r.stdout, r.stderr = text(), text()
-	if _, err := d.out.Peek(0); err != nil || r.exit < 0 {
-		return r, errors.New("kafka-dump-log has ended without an answer")
-	}
-	return r, nil
 }

@@ -1,20 +1,22 @@
+import java.io.ByteArrayInputStream;
 import java.io.ByteArrayOutputStream;
 import java.io.DataInputStream;
 import java.io.DataOutputStream;
 import java.io.EOFException;
 import java.io.OutputStream;
 import java.io.PrintStream;
+import java.lang.reflect.InvocationTargetException;
 import java.nio.charset.StandardCharsets;
 import org.apache.kafka.common.utils.internals.Exit;
-import org.apache.kafka.tools.DumpLogSegments;
 
 /**
- * Runs kafka-dump-log in one process as often as it is asked to. A request on
- * standard input is the number of arguments and the arguments, each with its
- * length; the answer is the exit code, and with their lengths standard output and
- * standard error. All numbers have four bytes, texts are UTF-8.
+ * Runs command-line tools in one process as often as it is asked to. A request is
+ * the name of a class with a main method, the standard input of the tool, the
+ * number of arguments and the arguments; the answer is the exit code, standard
+ * output and standard error. All numbers have four bytes, texts are UTF-8 behind
+ * their length.
  */
-public class Dump {
+public class Tools {
     private static class Exited extends Error {
         final int code;
 
@@ -22,6 +24,10 @@ public class Dump {
             super(null, null, false, false);
             this.code = code;
         }
+    }
+
+    private static byte[] bytes(DataInputStream in) throws java.io.IOException {
+        return in.readNBytes(in.readInt());
     }
 
     public static void main(String[] args) throws Exception {
@@ -34,19 +40,20 @@ public class Dump {
             throw new Exited(code);
         });
         while (true) {
-            int n;
+            String tool;
             try {
-                n = in.readInt();
+                tool = new String(bytes(in), StandardCharsets.UTF_8);
             } catch (EOFException e) {
                 return;
             }
-            String[] arguments = new String[n];
-            for (int i = 0; i < n; i++) {
-                arguments[i] = new String(in.readNBytes(in.readInt()), StandardCharsets.UTF_8);
+            System.setIn(new ByteArrayInputStream(bytes(in)));
+            String[] arguments = new String[in.readInt()];
+            for (int i = 0; i < arguments.length; i++) {
+                arguments[i] = new String(bytes(in), StandardCharsets.UTF_8);
             }
             var stdout = new ByteArrayOutputStream();
             var stderr = new ByteArrayOutputStream();
-            out.writeInt(run(arguments, stdout, stderr));
+            out.writeInt(run(tool, arguments, stdout, stderr));
             for (ByteArrayOutputStream text : new ByteArrayOutputStream[] {stdout, stderr}) {
                 out.writeInt(text.size());
                 text.writeTo(out);
@@ -55,16 +62,20 @@ public class Dump {
         }
     }
 
-    private static int run(String[] args, OutputStream stdout, OutputStream stderr) {
+    private static int run(String tool, String[] args, OutputStream stdout, OutputStream stderr) {
         System.setOut(new PrintStream(stdout, false, StandardCharsets.UTF_8));
         System.setErr(new PrintStream(stderr, false, StandardCharsets.UTF_8));
         try {
-            DumpLogSegments.main(args);
+            Class.forName(tool).getMethod("main", String[].class).invoke(null, (Object) args);
             return 0;
-        } catch (Exited e) {
-            return e.code;
-        } catch (Throwable e) {
+        } catch (InvocationTargetException e) {
+            if (e.getCause() instanceof Exited) {
+                return ((Exited) e.getCause()).code;
+            }
             System.err.print("Exception in thread \"main\" ");
+            e.getCause().printStackTrace();
+            return 1;
+        } catch (ReflectiveOperationException e) {
             e.printStackTrace();
             return 1;
         } finally {

@@ -1,0 +1,141 @@
+//go:build interop
+
+package interop
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"kf/internal/format/checkpoint"
+)
+
+// TestServe compares "kf serve" with Kafka, and lets each go on with what the
+// other has written.
+func TestServe(t *testing.T) {
+	seed := seed(t)
+	s := newStage(t)
+	t.Run("swap", func(t *testing.T) { s.swap(t, seed, false) })
+	t.Run("swap after kill", func(t *testing.T) { s.swap(t, seed, true) })
+}
+
+// swap lets kf and Kafka serve a directory in turns, from a fresh one of kf. Each
+// has to serve all that the other left, and adds to it.
+func (s *stage) swap(t *testing.T, seed int64, kill bool) {
+	dir := s.dir(t)
+	want := ""
+	for round, p := range []party{s.kf, s.kafka, s.kf, s.kafka, s.kf} {
+		b := p.start(t, dir, calm...)
+		turn := fmt.Sprintf("turn %d, %s", round, p.name)
+		if round > 0 {
+			same(t, turn+" does not serve what it found", s.see(t, b), want)
+		}
+		start := s.java(t, "Play", "", b.bootstrap, fmt.Sprint(seed), fmt.Sprint(round))
+		want = s.see(t, b)
+		if kill {
+			// Nobody promises that DeleteRecords outlives a kill before this.
+			awaitLogStart(t, dir, "cut", strings.TrimSpace(start))
+			b.kill()
+		} else {
+			b.stop(t)
+		}
+		s.checkFiles(t, turn, dir, kill)
+		if t.Failed() {
+			t.Fatalf("%s: its log:\n%s\nfiles: %s", turn, b.log(), keep(t, dir))
+		}
+	}
+	t.Logf("%d lines after %d turns", strings.Count(want, "\n"), 5)
+}
+
+// awaitLogStart waits until the checkpoint has the log start offset of a topic's
+// partition 0.
+func awaitLogStart(t *testing.T, dir, topic, offset string) {
+	t.Helper()
+	want, err := strconv.ParseInt(offset, 10, 64)
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(dir, "log-start-offset-checkpoint")
+	await(t, fmt.Sprintf("%s has %s-0 at %d", path, topic, want), func() bool {
+		p, err := os.ReadFile(path)
+		if err != nil {
+			return false
+		}
+		all, err := checkpoint.DecodeOffsets(p)
+		return err == nil && slices.ContainsFunc(all, func(o checkpoint.Offset) bool {
+			return o.Topic == topic && o.Partition == 0 && o.Offset == want
+		})
+	})
+}
+
+// await waits until the condition holds.
+func await(t *testing.T, what string, holds func() bool) {
+	t.Helper()
+	for end := time.Now().Add(startLimit); !holds(); time.Sleep(50 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatalf("waited in vain for this: %s", what)
+		}
+	}
+}
+
+// headOffset is what Kafka's tool says of every segment but the first.
+var headOffset = regexp.MustCompile(`(?m)^Non-consecutive offsets in .*\n  -1 is followed by \d+\n`)
+
+// checkFiles lets both dump-log programs read every file of a data directory:
+// they find the same, and no damage. Where files may end in zeros Kafka's tool
+// reports those: preallocated ones of a killed broker, the active indexes of a
+// deleted partition and of the metadata log, which Kafka does not trim.
+func (s *stage) checkFiles(t *testing.T, what, dir string, killed bool) {
+	t.Helper()
+	relative, err := filepath.Rel(s.root, dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	count := 0
+	for _, f := range files(t, relative) {
+		var options [][]string
+		sound := true
+		switch filepath.Ext(f.path) {
+		case ".log":
+			options = [][]string{{"--deep-iteration"}}
+			sound = !killed || !strings.Contains(f.path, "preallocated")
+			if strings.Contains(f.path, "__cluster_metadata-0") {
+				options = append(options, []string{"--cluster-metadata-decoder"})
+			}
+		case ".checkpoint":
+			options = [][]string{{"--cluster-metadata-decoder"}}
+		case ".index", ".timeindex":
+			options = [][]string{{}, {"--index-sanity-check"}}
+			folder := filepath.Base(filepath.Dir(f.path))
+			sound = !killed && !strings.HasSuffix(folder, "-delete") && folder != "__cluster_metadata-0"
+		case ".snapshot", ".txnindex":
+			options = [][]string{{}}
+		}
+		for _, o := range options {
+			count++
+			v := s.judge.compare(t, append(slices.Clone(o), "--files", f.path)...)
+			complaint := headOffset.ReplaceAllString(v.kafka.stderr, "")
+			switch {
+			case v.differ != "":
+				s.judge.fail(t, v, what+": "+v.differ)
+			case v.gaveUp:
+				t.Errorf("%s: Kafka's tool comes to no end: %q", what, v.args)
+			case sound && (v.kf.exit != 0 || v.kafka.exit != 0 || complaint != ""):
+				s.judge.fail(t, v, what+": a program finds damage")
+			case strings.Contains(v.kafka.stdout, "isvalid: false") || strings.Contains(v.kafka.stdout, "isValid: false"):
+				s.judge.fail(t, v, what+": Kafka finds an invalid batch")
+			case sound && strings.Contains(v.kafka.stdout, "invalid bytes"):
+				s.judge.fail(t, v, what+": Kafka finds invalid bytes")
+			}
+		}
+	}
+	if count == 0 {
+		t.Errorf("%s: no files in %s", what, dir)
+	}
+}
