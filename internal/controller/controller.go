@@ -15,11 +15,19 @@ package controller
 
 import (
 	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"time"
 
+	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"kf/internal/format/kraftrec"
 	"kf/internal/image"
+	"kf/internal/metalog"
 	"kf/internal/storage"
 	"kf/internal/storage/disk"
 	"kf/internal/wire"
@@ -102,102 +110,306 @@ func NewClusterLevels(release string, implemented map[string]int16) (map[string]
 // before the request that made it is answered. It must not call the controller.
 type Subscriber func(old, new *image.Image, d *image.Delta)
 
-// A Registration is what a broker says about itself when it starts.
-type Registration struct {
-	BrokerID      int32
-	IncarnationID wire.UUID // random, for each start of the broker
-	Endpoints     []kraftrec.BrokerEndpoint
-	Features      []kraftrec.BrokerFeature // nil for what this program supports
-	Rack          *string
-	LogDirs       []wire.UUID // directory ids of the log directories that are online
-	// PreviousEpoch is the broker epoch in .kafka_cleanshutdown, -1 if there is
-	// none: if it is that of the last registration, the last stop was clean.
-	PreviousEpoch int64
-}
-
 // A Controller is the active controller. Its methods may be called from several
 // goroutines.
-type Controller struct{}
+type Controller struct {
+	o            Options
+	log          *metalog.Log
+	im           atomic.Pointer[image.Image]
+	done         sync.WaitGroup // a snapshot that is being written
+	snapshotting atomic.Bool
+
+	mu          sync.Mutex // one change at a time
+	builder     *image.Builder
+	failed      error // why nothing can be changed any more
+	subscribers []*subscription
+	timer       *time.Timer // until a snapshot is due by time; nil if nothing was appended since the last
+}
+
+type subscription struct{ tell Subscriber }
 
 // Open opens the metadata log, makes it if the directory has none, becomes the
 // leader of a new epoch and registers the controller.
-func Open(ctx context.Context, o Options) (*Controller, error) { panic("stub") }
+func Open(ctx context.Context, o Options) (*Controller, error) {
+	if o.Notice == nil {
+		o.Notice = func(storage.Notice) {}
+	}
+	if o.Log.SnapshotMs == 0 {
+		o.Log.SnapshotMs = metalog.DefaultSnapshotMs
+	}
+	c := &Controller{o: o}
+	var err error
+	c.log, c.builder, err = metalog.Open(ctx, metalog.Options{
+		FS: o.FS, Dir: o.Dir, NodeID: o.NodeID, DirectoryID: o.DirectoryID, Notice: o.Notice, Bootstrap: c.bootstrapRecords,
+		NoSync: o.Log.NoSync, SegmentBytes: o.Log.SegmentBytes, SegmentMs: o.Log.SegmentMs, SnapshotBytes: o.Log.SnapshotBytes,
+		SnapshotMs: o.Log.SnapshotMs, RetentionBytes: o.Log.RetentionBytes, RetentionMs: o.Log.RetentionMs,
+	})
+	if err != nil {
+		return nil, err
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if err := c.begin(); err != nil {
+		return nil, errors.Join(err, c.log.Close())
+	}
+	return c, nil
+}
 
-// Close writes nothing more. Brokers are stopped before.
-func (c *Controller) Close() error { panic("stub") }
+// bootstrapRecords returns what the 0-0 snapshot of a new cluster has.
+func (c *Controller) bootstrapRecords() []image.Record {
+	b := image.NewBuilder(image.Empty())
+	for name, level := range c.o.Levels {
+		if err := b.Replay(&kraftrec.FeatureLevelRecord{Name: name, FeatureLevel: level}); err != nil {
+			c.failed = fmt.Errorf("levels of a new cluster: %w", err)
+			return nil
+		}
+	}
+	im, _ := b.Publish()
+	var records []image.Record
+	for r := range im.Records() {
+		records = append(records, r)
+	}
+	return records
+}
+
+// begin makes the log that of an active controller: it ends what another one
+// left open, fills the log of a new cluster, and registers the controller.
+func (c *Controller) begin() error {
+	if c.failed != nil {
+		return c.failed
+	}
+	if c.builder.InTransaction() {
+		reason := "the controller that began it did not end it"
+		if err := c.append([]any{&kraftrec.AbortTransactionRecord{Reason: &reason}}); err != nil {
+			return err
+		}
+	}
+	im, _ := c.builder.Publish()
+	c.im.Store(im)
+	if records := c.log.Bootstrap(); records != nil {
+		if err := c.commit(c.bootstrap(records)); err != nil {
+			return err
+		}
+	}
+	if c.Image().MetadataVersion() == 0 {
+		return fmt.Errorf("%s: the records of the cluster have no %s; Kafka does not start with it either", metalog.Dir(c.o.Dir), image.FeatureMetadataVersion)
+	}
+	if !c.Image().MetadataVersion().ControllerRegistrations() {
+		return nil
+	}
+	return c.commit([]any{&kraftrec.RegisterControllerRecord{
+		ControllerID: c.o.NodeID, IncarnationID: metalog.RandomID(), EndPoints: c.o.Endpoints, Features: supportedFeatures(),
+	}})
+}
+
+// bootstrap returns the first records of a new cluster: those of its 0-0
+// snapshot, all or none.
+//
+// Source: Kafka 4.4.0, ActivationRecordsGenerator.java.
+func (c *Controller) bootstrap(records []image.Record) []any {
+	var all []any
+	version, elr := image.MetadataVersion(0), false
+	for _, r := range records {
+		all = append(all, r.Message)
+		if f, ok := r.Message.(*kraftrec.FeatureLevelRecord); ok {
+			switch f.Name {
+			case image.FeatureMetadataVersion:
+				version = image.MetadataVersion(f.FeatureLevel)
+			case image.FeatureELR:
+				elr = f.FeatureLevel > 0
+			}
+		}
+	}
+	if elr {
+		value := strconv.Itoa(int(max(1, c.o.MinInsyncReplicas)))
+		all = append(all, &kraftrec.ConfigRecord{ResourceType: int8(image.BrokerResource), Name: minInsyncReplicas, Value: &value})
+	}
+	if !version.Transactions() {
+		return all
+	}
+	name := "Bootstrap records"
+	return append(append([]any{&kraftrec.BeginTransactionRecord{Name: &name}}, all...), &kraftrec.EndTransactionRecord{})
+}
+
+// supportedFeatures are those that this program says it supports: Kafka's.
+func supportedFeatures() []kraftrec.BrokerFeature {
+	all := []kraftrec.BrokerFeature{{Name: image.FeatureKRaftVersion, MaxSupportedVersion: 1}}
+	for _, name := range image.SupportedNames() {
+		r := image.Supported[name]
+		all = append(all, kraftrec.BrokerFeature{Name: name, MinSupportedVersion: r.Min, MaxSupportedVersion: r.Max})
+	}
+	return all
+}
+
+// Close ends the controller; brokers are stopped before. It waits for a snapshot
+// that is being written.
+func (c *Controller) Close() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.failed == nil {
+		c.failed = storage.ErrClosed
+	}
+	if c.timer != nil {
+		c.timer.Stop()
+	}
+	c.done.Wait()
+	return c.log.Close()
+}
 
 // Image returns the newest image.
-func (c *Controller) Image() *image.Image { panic("stub") }
+func (c *Controller) Image() *image.Image { return c.im.Load() }
 
 // Epoch returns the leader epoch of the controller.
-func (c *Controller) Epoch() int32 { panic("stub") }
+func (c *Controller) Epoch() int32 { return c.log.Epoch() }
 
 // Subscribe calls s with the image that is there, old being an empty one, and
 // then for each that follows. Stop ends that.
-func (c *Controller) Subscribe(s Subscriber) (stop func()) { panic("stub") }
-
-// CreateTopics answers the request in its version.
-func (c *Controller) CreateTopics(ctx context.Context, req *kmsg.CreateTopicsRequest) *kmsg.CreateTopicsResponse {
-	panic("stub")
+func (c *Controller) Subscribe(s Subscriber) (stop func()) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	im := c.Image()
+	s(image.Empty(), im, image.Everything(im))
+	sub := &subscription{s}
+	c.subscribers = append(c.subscribers, sub)
+	return func() {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		for i, other := range c.subscribers {
+			if other == sub {
+				c.subscribers = append(c.subscribers[:i:i], c.subscribers[i+1:]...)
+				return
+			}
+		}
+	}
 }
 
-// DeleteTopics answers the request in its version, of which those below 6 name
-// topics in TopicNames.
-func (c *Controller) DeleteTopics(ctx context.Context, req *kmsg.DeleteTopicsRequest) *kmsg.DeleteTopicsResponse {
-	panic("stub")
+// change runs f, which turns the state into records, and commits those; f must
+// not keep what it is given.
+func (c *Controller) change(ctx context.Context, f func(v view) ([]any, error)) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if err := ctx.Err(); err != nil {
+		return &Error{kerr.RequestTimedOut, err.Error()}
+	}
+	if c.failed != nil {
+		return &Error{kerr.KafkaStorageError, c.failed.Error()}
+	}
+	records, err := f(view{c.Image(), c.o.Configs, c.o.NodeID})
+	if err != nil {
+		return err
+	}
+	return c.commit(records)
 }
 
-// IncrementalAlterConfigs answers the request in its version. Which broker a
-// client may ask to change which broker's configurations is for the broker to
-// check; the controller knows all that are registered.
-func (c *Controller) IncrementalAlterConfigs(ctx context.Context, req *kmsg.IncrementalAlterConfigsRequest) *kmsg.IncrementalAlterConfigsResponse {
-	panic("stub")
+// Records that are appended at once count together. A change of more is put in a
+// metadata transaction of several batches.
+const (
+	maxRecords     = 10_000 // as in Kafka
+	recordsInBatch = 2_000
+)
+
+// commit appends records, replays them and tells the subscribers.
+func (c *Controller) commit(records []any) error {
+	if len(records) == 0 {
+		return nil
+	}
+	if err := c.appendAll(records); err != nil {
+		return err
+	}
+	old := c.Image()
+	next, d := c.builder.Publish()
+	c.im.Store(next)
+	for _, s := range c.subscribers {
+		s.tell(old, next, d)
+	}
+	c.snapshotIfDue()
+	return nil
 }
 
-// AllocateProducerIDs gives a block of producer IDs to a broker.
-func (c *Controller) AllocateProducerIDs(ctx context.Context, broker int32, epoch int64) (first int64, n int32, err error) {
-	panic("stub")
+func (c *Controller) appendAll(records []any) error {
+	if len(records) <= recordsInBatch {
+		return c.append(records)
+	}
+	if !c.Image().MetadataVersion().Transactions() {
+		if len(records) > maxRecords {
+			return &Error{kerr.PolicyViolation, fmt.Sprintf("The change needs %d records, and metadata.version %v allows %d.", len(records), c.Image().MetadataVersion(), maxRecords)}
+		}
+		return c.append(records)
+	}
+	name := "change of " + strconv.Itoa(len(records)) + " records"
+	if err := c.append([]any{&kraftrec.BeginTransactionRecord{Name: &name}}); err != nil {
+		return err
+	}
+	for len(records) > 0 {
+		n := min(len(records), recordsInBatch)
+		if err := c.append(records[:n]); err != nil {
+			return c.abort(err)
+		}
+		records = records[n:]
+	}
+	if err := c.append([]any{&kraftrec.EndTransactionRecord{}}); err != nil {
+		return c.abort(err)
+	}
+	return nil
 }
 
-// RegisterBroker registers a broker, fenced, and returns its broker epoch. What
-// the last start of the broker left is settled first: see [Registration].
-func (c *Controller) RegisterBroker(ctx context.Context, r Registration) (epoch int64, err error) {
-	panic("stub")
+// abort ends a transaction whose records could not all be appended. If that
+// fails too, the next start does it.
+func (c *Controller) abort(why error) error {
+	reason := "not all records could be written"
+	if err := c.append([]any{&kraftrec.AbortTransactionRecord{Reason: &reason}}); err != nil && c.failed == nil {
+		c.failed = err
+	}
+	return why
 }
 
-// Unfence lets a registered broker lead and join ISRs, and elects it for the
-// partitions that waited for it.
-func (c *Controller) Unfence(ctx context.Context, broker int32, epoch int64) error { panic("stub") }
-
-// Fence takes a broker out of every ISR and elects others for what it led, as
-// when its session is over.
-func (c *Controller) Fence(ctx context.Context, broker int32, epoch int64) error { panic("stub") }
-
-// ControlledShutdown moves what the broker leads to others and fences it; when
-// it returns nil the broker may stop. Partitions without another replica in
-// sync end without a leader, this one eligible.
-func (c *Controller) ControlledShutdown(ctx context.Context, broker int32, epoch int64) error {
-	panic("stub")
+// append appends records as one batch and replays them.
+func (c *Controller) append(messages []any) error {
+	version := c.builder.MetadataVersion()
+	records := make([]image.Record, len(messages))
+	for i, m := range messages {
+		records[i] = image.NewRecord(m, version)
+	}
+	at, err := c.log.Append(records)
+	if err != nil {
+		return &Error{kerr.KafkaStorageError, err.Error()}
+	}
+	c.builder.SetPosition(at)
+	for _, m := range messages {
+		if err := c.builder.Replay(m); err != nil {
+			// The record is in the log, so every start from now on fails: the
+			// controller must not have made it.
+			c.failed = fmt.Errorf("record at offset %d: %w", c.builder.Position().Offset, err)
+			return &Error{kerr.UnknownServerError, c.failed.Error()}
+		}
+	}
+	return nil
 }
 
-// UnregisterBroker forgets a broker.
-func (c *Controller) UnregisterBroker(ctx context.Context, broker int32) error { panic("stub") }
-
-// AlterPartition changes ISRs as leaders ask for it, and their leader recovery
-// state. It answers as version 3 of the request.
-func (c *Controller) AlterPartition(ctx context.Context, req *kmsg.AlterPartitionRequest) *kmsg.AlterPartitionResponse {
-	panic("stub")
-}
-
-// AssignDirectories notes in which of its log directories replicas of a broker
-// are.
-func (c *Controller) AssignDirectories(ctx context.Context, broker int32, epoch int64, dirs []DirectoryAssignment) error {
-	panic("stub")
-}
-
-// A DirectoryAssignment says that a replica is in a log directory.
-type DirectoryAssignment struct {
-	TopicID   wire.UUID
-	Partition int32
-	Directory wire.UUID
+// snapshotIfDue writes a snapshot in the background, or sees to it that one is
+// written in time.
+func (c *Controller) snapshotIfDue() {
+	if c.timer == nil {
+		c.timer = time.AfterFunc(time.Duration(c.o.Log.SnapshotMs)*time.Millisecond, func() {
+			c.mu.Lock()
+			defer c.mu.Unlock()
+			if c.failed == nil {
+				c.snapshotIfDue()
+			}
+		})
+	}
+	if c.snapshotting.Load() || !c.log.SnapshotDue() {
+		return
+	}
+	c.snapshotting.Store(true)
+	c.timer.Stop()
+	c.timer = nil
+	c.log.SnapshotTaken()
+	im := c.Image()
+	c.done.Go(func() {
+		if err := c.log.Snapshot(im); err != nil {
+			c.o.Notice(storage.Notice{Level: storage.Error, Path: metalog.Dir(c.o.Dir), Message: fmt.Sprintf("no snapshot of the metadata at offset %d: %v", im.Position.Offset, err)})
+		}
+		c.snapshotting.Store(false)
+	})
 }

@@ -65,6 +65,9 @@ func (b *Builder) Position() Position { return b.at }
 // replayed moves the builder by one offset.
 func (b *Builder) SetPosition(p Position) { b.at = p }
 
+// MetadataVersion returns the level of metadata.version where the builder stands.
+func (b *Builder) MetadataVersion() MetadataVersion { return b.now.MetadataVersion() }
+
 // InTransaction reports whether a metadata transaction is open.
 func (b *Builder) InTransaction() bool { return b.open != nil }
 
@@ -345,15 +348,15 @@ func (b *Builder) changePartition(r *kraftrec.PartitionChangeRecord) (about stri
 	if !ok {
 		return aboutPartition(t, r.PartitionID), ErrUnknown
 	}
-	next, err := p.change(r)
+	next, err := p.After(r)
 	if err != nil {
 		return aboutPartition(t, r.PartitionID), err
 	}
 	return b.putPartition(t, next)
 }
 
-// change returns the partition after a change.
-func (p *Partition) change(r *kraftrec.PartitionChangeRecord) (*Partition, error) {
+// After returns the partition after a change.
+func (p *Partition) After(r *kraftrec.PartitionChangeRecord) (*Partition, error) {
 	next := *p
 	for _, list := range []struct {
 		to   *[]int32

@@ -130,6 +130,26 @@ func (t *touched) delta(old, new *Image) *Delta {
 	return d
 }
 
+// Everything returns the difference between an empty image and im.
+func Everything(im *Image) *Delta {
+	t := touched{features: true, controllers: true, quotas: true, producerIDs: true, acls: true, scram: true, tokens: true}
+	for topic := range im.Topics() {
+		t.topic(topic.ID)
+		for p := range topic.Partitions() {
+			t.partition(topic.ID, p.ID)
+		}
+	}
+	for r := range im.Resources() {
+		for name := range im.Configs(r) {
+			t.config(r, name)
+		}
+	}
+	for b := range im.Brokers() {
+		t.broker(b.ID)
+	}
+	return t.delta(Empty(), im)
+}
+
 func (im *Image) config(key configKey) *string {
 	if value, ok := im.Config(key.Resource, key.name); ok {
 		return &value

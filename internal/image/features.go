@@ -33,6 +33,9 @@ var Supported = map[string]Range{
 	FeatureTransactionVersion: {0, 2},
 }
 
+// SupportedNames returns the names of these features, sorted.
+func SupportedNames() []string { return slices.Sorted(maps.Keys(Supported)) }
+
 // A MetadataVersion is a level of metadata.version. It decides which records a
 // cluster may have and in which versions they are written.
 type MetadataVersion int16

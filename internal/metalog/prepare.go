@@ -45,10 +45,10 @@ func Prepare(fsys disk.FS, dirs []string, clusterID string, nodeID int32) (Ident
 		}
 	}
 	if p.id.ClusterID == "" {
-		p.id.ClusterID = randomID().String()
+		p.id.ClusterID = RandomID().String()
 	}
 	for _, i := range fresh {
-		if err := p.write(i, dirs[i], randomID()); err != nil {
+		if err := p.write(i, dirs[i], RandomID()); err != nil {
 			return Identity{}, err
 		}
 	}
@@ -92,7 +92,7 @@ func (p *preparation) read(i int, dir string) (isNew bool, err error) {
 		return false, fmt.Errorf("%s: %w: the directory is that of node %d, this is node %d", path, ErrIdentity, *m.NodeID, p.id.NodeID)
 	}
 	if m.DirectoryID == nil {
-		return false, p.write(i, dir, randomID())
+		return false, p.write(i, dir, RandomID())
 	}
 	return false, p.claim(i, dir, *m.DirectoryID)
 }
@@ -135,9 +135,9 @@ func (p *preparation) write(i int, dir string, id wire.UUID) error {
 	return p.claim(i, dir, id)
 }
 
-// randomID returns a random id as Kafka makes it: a UUID of version 4 whose text
+// RandomID returns a random id as Kafka makes it: a UUID of version 4 whose text
 // does not begin with a dash, which programs take for an option.
-func randomID() wire.UUID {
+func RandomID() wire.UUID {
 	for {
 		var id wire.UUID
 		_, _ = rand.Read(id[:]) // it never fails
