@@ -138,7 +138,7 @@ func (b *Broker) appendTo(r *replica, q *kmsg.ProduceRequest, records []byte, re
 		result.ErrorCode, result.LogStartOffset = kerr.NotEnoughReplicas.Code, l.LogStartOffset()
 		return produceWait{}
 	}
-	appended, err := l.Append(records, storage.AppendOptions{LeaderEpoch: state.LeaderEpoch})
+	appended, err := l.Append(records, storage.AppendOptions{LeaderEpoch: state.LeaderEpoch, NoZstd: q.Version < 7})
 	if err != nil {
 		b.refuseAppend(r, l, err, result)
 		return produceWait{}

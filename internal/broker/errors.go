@@ -9,7 +9,6 @@ import (
 	"github.com/twmb/franz-go/pkg/kerr"
 
 	"kf/internal/storage"
-	"kf/internal/storage/validate"
 )
 
 // codes are what a client is told for the errors of storage.
@@ -31,9 +30,6 @@ var codes = []struct {
 	{storage.ErrTxnState, kerr.InvalidTxnState.Code},
 	{storage.ErrCoordinatorFenced, kerr.TransactionCoordinatorFenced.Code},
 	{storage.ErrCompressionType, kerr.UnsupportedCompressionType.Code},
-	{validate.ErrCorrupt, kerr.CorruptMessage.Code},
-	{validate.ErrInvalidRecord, kerr.InvalidRecord.Code},
-	{validate.ErrCompressionType, kerr.UnsupportedCompressionType.Code},
 }
 
 // codeOf returns the error code for an error of storage, 0 for nil and
