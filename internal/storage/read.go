@@ -13,8 +13,9 @@ import (
 	"kf/internal/format/txnindex"
 )
 
-// Read returns where the records from offset on lie, at most max bytes of them
-// but at least one whole batch if whole is set. It fails with
+// Read returns where the records from offset on lie, at most max bytes of them.
+// A first batch that is larger is returned whole if whole is set, else nothing
+// is, as in a fetch of Kafka. It fails with
 // [ErrOffsetOutOfRange] below the log start offset and above the log end offset;
 // between the bound and the log end there is nothing.
 func (l *Log) Read(offset int64, max int, bound Bound, whole bool) (Read, error) {
@@ -83,13 +84,13 @@ func (l *Log) read(offset int64, max int, bound Bound, whole bool) (Read, error)
 // to byte to of it.
 func (l *Log) fill(r *Read, segments []*segment, b batchAt, to int64, max int, whole bool, offset int64) error {
 	n := int64(max)
-	if size := b.header.Size(); whole && n < size {
+	if size := b.header.Size(); n < size {
+		if !whole {
+			return nil
+		}
 		n = size
 	}
 	n = min(n, to-b.pos)
-	if n <= 0 {
-		return nil
-	}
 	h, err := segments[0].log.acquire()
 	if err != nil {
 		return err
@@ -164,10 +165,10 @@ func findFrom(w *walk, pos, offset int64) (batchAt, error) {
 }
 
 // startsBatch reports whether what lies at pos looks like a batch that begins at
-// or below offset.
+// or below offset. Where a message of magic 0 or 1 begins is not to be seen.
 func startsBatch(w *walk, pos, offset int64) bool {
 	prefix, err := w.Prefix(pos)
-	return err == nil && prefix.Magic >= 0 && prefix.Magic <= 2 && prefix.Offset >= 0 && prefix.Offset <= offset
+	return err == nil && prefix.Magic >= 0 && prefix.Magic <= 2 && prefix.Offset >= 0 && (prefix.Magic < 2 || prefix.Offset <= offset)
 }
 
 // lookup returns the position from which on to look for offset, and the offset
