@@ -40,9 +40,10 @@ func NewRoot(env *cli.Env) *cobra.Command {
 	var configPath string
 	root := cli.Group(&cobra.Command{
 		Use:   "kf",
-		Short: "Decode the files of Apache Kafka data directories",
+		Short: "Read and serve Apache Kafka data directories",
 		Long: `kf decodes the files of Apache Kafka data directories, without a broker and
-without a JVM. It never changes a byte of what it inspects.
+without a JVM, and never changes a byte of what it inspects. "kf serve" is a broker
+that writes such directories itself.
 
 Rows go to standard output, everything else to standard error.`,
 		Version:           env.Build.Version,
@@ -68,7 +69,7 @@ Rows go to standard output, everything else to standard error.`,
 	_ = root.RegisterFlagCompletionFunc("color", cli.Complete(cli.ColorModes...))
 
 	addGroup(root, "offline", "Offline, on the files of a data directory:", dump.NewCommand(env), dump.NewLogCommand(env))
-	addGroup(root, "broker", "Broker:")
+	addGroup(root, "broker", "Broker:", newServeCommand(env))
 	addGroup(root, "online", "Online, on any Kafka cluster:")
 	help := newHelpCommand(root)
 	addGroup(root, "around", "Around:", newCompletionCommand(env), help, newVersionCommand(env))

@@ -71,6 +71,15 @@ func (env *Env) Getenv(name string) string {
 	return ""
 }
 
+// ChildStdout returns the standard output for a program that a command starts:
+// the file itself where there is one, so that the program sees a terminal.
+func (env *Env) ChildStdout() io.Writer {
+	if out, ok := env.Stdout.(*output); ok {
+		return out.w
+	}
+	return env.Stdout
+}
+
 // ColorStdout reports whether what is written to Stdout may be coloured.
 func (env *Env) ColorStdout() bool { return env.color(env.StdoutTTY) }
 

@@ -77,6 +77,19 @@ func Found(err error) error {
 	return &exitError{code: ExitFound, err: err}
 }
 
+// Status ends a command with the exit code of a program that it ran, and no
+// message.
+func Status(code int) error { return &exitError{code: code} }
+
+// WithStatus gives err an exit code of the program that a command was to run:
+// 125 to 127, as env(1) and timeout(1) have them. A nil err stays nil.
+func WithStatus(code int, err error) error {
+	if err == nil {
+		return nil
+	}
+	return &exitError{code: code, err: err}
+}
+
 // severity orders exit codes: of several errors joined into one, the code that
 // comes first here wins. A failure beats a finding, for what failed may hide more.
 var severity = []int{ExitPipe, ExitInterrupted, ExitUsage, ExitTimeout, ExitFailed, ExitFound, ExitOK}

@@ -30,10 +30,10 @@ type logDir struct {
 	resume []TopicPartition // moves to this directory that begin anew
 
 	mu     sync.Mutex
-	err    error                                 // why it is offline
+	err    error                                     // why it is offline
 	loaded [checkpointKinds]map[TopicPartition]int64 // of partitions that are not open
-	last   [checkpointKinds][]byte               // as last read or written
-	files  sync.Mutex                            // held while a checkpoint file is written
+	last   [checkpointKinds][]byte                   // as last read or written
+	files  sync.Mutex                                // held while a checkpoint file is written
 }
 
 // A checkpointKind is one of the four files that hold an offset for each

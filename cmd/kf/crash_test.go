@@ -1,0 +1,310 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kgo"
+)
+
+// A broker is a running "kf serve".
+type broker struct {
+	cmd  *exec.Cmd
+	addr string
+	log  *os.File
+}
+
+// freePort returns a port that was free a moment ago: a broker that is killed
+// and started again must keep its address.
+func freePort(t *testing.T) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	return l.Addr().String()
+}
+
+// serve starts "kf serve" on a data directory and returns once it says that it
+// is ready. Its log is appended to a file beside the directory.
+func serve(t *testing.T, dir, addr string, args ...string) *broker {
+	t.Helper()
+	log, err := os.OpenFile(dir+".log", os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o644)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := &broker{addr: addr, log: log}
+	b.cmd = exec.Command("kf", append([]string{"serve", "--data-dir", dir, "--listen", addr}, args...)...)
+	b.cmd.Stderr = log
+	stdout, err := b.cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := b.cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(b.kill)
+	line, err := bufio.NewReader(stdout).ReadString('\n')
+	if err != nil {
+		b.kill()
+		text, _ := os.ReadFile(dir + ".log")
+		t.Fatalf("kf serve did not become ready: %v\n%s", err, tail(text))
+	}
+	if !strings.Contains(line, addr) {
+		t.Fatalf("ready line %q does not name %s", line, addr)
+	}
+	go io.Copy(io.Discard, stdout)
+	return b
+}
+
+func tail(text []byte) []byte { return text[max(0, len(text)-4000):] }
+
+// kill ends the broker as kill -9 does.
+func (b *broker) kill() {
+	if b.cmd.ProcessState == nil {
+		b.cmd.Process.Kill()
+		b.cmd.Wait()
+		b.log.Close()
+	}
+}
+
+// stop ends the broker as SIGTERM does, which must succeed.
+func (b *broker) stop(t *testing.T) {
+	t.Helper()
+	if err := b.cmd.Process.Signal(os.Interrupt); err != nil {
+		t.Fatal(err)
+	}
+	if err := b.cmd.Wait(); err != nil {
+		text, _ := os.ReadFile(b.log.Name())
+		t.Fatalf("kf serve did not stop cleanly: %v\n%s", err, tail(text))
+	}
+	b.log.Close()
+}
+
+// crashRounds is how often TestCrash kills the broker: KF_CRASH_ROUNDS, which
+// "make soak" sets.
+func crashRounds(t *testing.T) int {
+	text := os.Getenv("KF_CRASH_ROUNDS")
+	if text == "" {
+		return 4
+	}
+	n, err := strconv.Atoi(text)
+	if err != nil || n < 1 {
+		t.Fatalf("KF_CRASH_ROUNDS=%q is no number of rounds", text)
+	}
+	return n
+}
+
+// TestCrash kills a broker at random moments while an idempotent producer
+// writes with acks=all, topics come and go and configurations change. In the
+// end every acknowledged record is there once and in order, and every topic
+// whose creation was acknowledged.
+func TestCrash(t *testing.T) {
+	const (
+		topic      = "kill"
+		partitions = 6
+		producers  = 3
+	)
+	seed := uint64(time.Now().UnixNano())
+	if text := os.Getenv("KF_SEED"); text != "" {
+		var err error
+		if seed, err = strconv.ParseUint(text, 10, 64); err != nil {
+			t.Fatalf("KF_SEED=%q: %v", text, err)
+		}
+	}
+	t.Logf("KF_SEED=%d", seed)
+	random := rand.New(rand.NewPCG(seed, 0))
+	rounds := crashRounds(t)
+	dir, addr := filepath.Join(t.TempDir(), "data"), freePort(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+
+	b := serve(t, dir, addr, "--topic", fmt.Sprintf("%s:%d", topic, partitions))
+	client := newClient(t, addr)
+	admin := kadm.NewClient(client)
+	// Small segments and short delays: rolls, index trims, deletions all the time.
+	value := func(s string) *string { return &s }
+	if _, err := admin.AlterTopicConfigs(ctx, []kadm.AlterConfig{
+		{Op: kadm.SetConfig, Name: "segment.bytes", Value: value("1048576")},
+		{Op: kadm.SetConfig, Name: "file.delete.delay.ms", Value: value("100")},
+	}, topic); err != nil {
+		t.Fatal(err)
+	}
+
+	var (
+		mu    sync.Mutex
+		acked = map[string]bool{} // values that were acknowledged
+		live  = map[string]bool{} // topics whose creation was acknowledged and whose deletion was not begun
+		wg    sync.WaitGroup
+	)
+	for p := range producers {
+		producer := newClient(t, addr, kgo.RecordPartitioner(kgo.ManualPartitioner()), kgo.MaxBufferedRecords(500))
+		wg.Go(func() {
+			padding := strings.Repeat("x", 700)
+			for n := 0; ctx.Err() == nil; n++ {
+				v := fmt.Sprintf("%d/%08d/%s", p, n, padding[:n%700])
+				producer.Produce(ctx, &kgo.Record{Topic: topic, Partition: int32(n % partitions), Value: []byte(v)}, func(_ *kgo.Record, err error) {
+					if err == nil {
+						mu.Lock()
+						acked[v] = true
+						mu.Unlock()
+					}
+				})
+			}
+			producer.Flush(context.WithoutCancel(ctx))
+		})
+	}
+	wg.Go(func() { // topics come and go
+		for n := 0; ctx.Err() == nil; n++ {
+			name := fmt.Sprintf("short-lived-%d", n)
+			if r, err := admin.CreateTopic(ctx, 2, 1, nil, name); err == nil && r.Err == nil {
+				mu.Lock()
+				live[name] = true
+				mu.Unlock()
+			}
+			if n%3 == 2 {
+				mu.Lock()
+				old := fmt.Sprintf("short-lived-%d", n-2)
+				delete(live, old)
+				mu.Unlock()
+				admin.DeleteTopic(ctx, old)
+			}
+			select {
+			case <-ctx.Done():
+			case <-time.After(20 * time.Millisecond):
+			}
+		}
+	})
+	for round := range rounds {
+		time.Sleep(time.Duration(50+random.IntN(700)) * time.Millisecond)
+		b.kill()
+		if round%10 == 9 { // twice in a row, the second time while it recovers
+			b = serve(t, dir, addr)
+			b.kill()
+		}
+		b = serve(t, dir, addr)
+	}
+	cancel()
+	wg.Wait()
+	b.stop(t)
+	b = serve(t, dir, addr)
+
+	got := readAll(t, addr, topic, partitions)
+	seen := map[string]bool{}
+	for partition, values := range got {
+		last := map[string]int{}
+		for _, v := range values {
+			if seen[v] {
+				t.Fatalf("%s-%d: %.20s is there twice", topic, partition, v)
+			}
+			seen[v] = true
+			producer, rest, _ := strings.Cut(v, "/")
+			n, err := strconv.Atoi(rest[:8])
+			if err != nil {
+				t.Fatal(err)
+			}
+			if before, ok := last[producer]; ok && n <= before {
+				t.Fatalf("%s-%d: record %d of producer %s comes after record %d", topic, partition, n, producer, before)
+			}
+			last[producer] = n
+		}
+	}
+	lost := 0
+	for v := range acked {
+		if !seen[v] {
+			lost++
+			if lost <= 5 {
+				t.Errorf("acknowledged and lost: %.20s", v)
+			}
+		}
+	}
+	if lost > 0 || len(acked) == 0 {
+		t.Errorf("%d of %d acknowledged records are lost", lost, len(acked))
+	}
+	topics, err := kadm.NewClient(newClient(t, addr)).ListTopics(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name := range live {
+		if !topics.Has(name) {
+			t.Errorf("topic %s was created and is lost", name)
+		}
+	}
+	t.Logf("%d kills, %d records acknowledged, %d read, %d topics live", rounds, len(acked), len(seen), len(live))
+	b.stop(t)
+	checkSegments(t, dir)
+}
+
+func newClient(t *testing.T, addr string, opts ...kgo.Opt) *kgo.Client {
+	t.Helper()
+	c, err := kgo.NewClient(append([]kgo.Opt{kgo.SeedBrokers(addr), kgo.RetryBackoffFn(func(int) time.Duration { return 20 * time.Millisecond }),
+		kgo.MetadataMinAge(20 * time.Millisecond), kgo.UnknownTopicRetries(-1)}, opts...)...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(c.Close)
+	return c
+}
+
+// readAll returns the values of all records of a topic by partition, in order.
+func readAll(t *testing.T, addr, topic string, partitions int) map[int32][]string {
+	t.Helper()
+	c := newClient(t, addr, kgo.ConsumeTopics(topic), kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()))
+	ends, err := kadm.NewClient(c).ListEndOffsets(t.Context(), topic)
+	if err != nil || ends.Error() != nil {
+		t.Fatal(err, ends.Error())
+	}
+	want, n := int64(0), int64(0)
+	ends.Each(func(o kadm.ListedOffset) { want += o.Offset })
+	if len(ends[topic]) != partitions {
+		t.Fatalf("%s has %d partitions, want %d", topic, len(ends[topic]), partitions)
+	}
+	got := map[int32][]string{}
+	for n < want {
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		fetches := c.PollFetches(ctx)
+		cancel()
+		if err := fetches.Err(); err != nil {
+			t.Fatalf("after %d of %d records: %v", n, want, err)
+		}
+		fetches.EachRecord(func(r *kgo.Record) {
+			got[r.Partition] = append(got[r.Partition], string(r.Value))
+			n++
+		})
+	}
+	return got
+}
+
+// checkSegments lets kf dump-log look at every segment with its indexes.
+func checkSegments(t *testing.T, dir string) {
+	t.Helper()
+	logs, err := filepath.Glob(filepath.Join(dir, "*-*", "*.log"))
+	if err != nil || len(logs) == 0 {
+		t.Fatalf("no segments in %s: %v", dir, err)
+	}
+	for _, log := range logs {
+		for _, file := range []string{log, strings.TrimSuffix(log, ".log") + ".index", strings.TrimSuffix(log, ".log") + ".timeindex"} {
+			if _, err := os.Stat(file); errors.Is(err, os.ErrNotExist) {
+				continue
+			}
+			if out, err := exec.Command("kf", "dump-log", "--deep-iteration", "--files", file).CombinedOutput(); err != nil {
+				t.Errorf("kf dump-log %s: %v\n%s", file, err, tail(out))
+			}
+		}
+	}
+}

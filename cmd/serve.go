@@ -1,0 +1,526 @@
+package cmd
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+
+	"net"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"kf/internal/broker"
+	"kf/internal/cli"
+	"kf/internal/format/metaprops"
+	"kf/internal/image"
+	"kf/internal/kafkaconf"
+	"kf/internal/logdir"
+	"kf/internal/render"
+	"kf/internal/storage/disk"
+)
+
+// stopTime is how long a stop waits for clients before it cuts them off.
+const stopTime = 10 * time.Second
+
+// serveOptions are the inputs of "kf serve".
+type serveOptions struct {
+	DataDir    string   // "" for a temporary one
+	Listen     string   // HOST:PORT; "" for what the settings or the default say
+	Advertise  string   // HOST:PORT that clients are told
+	Topics     []string // name[:partitions]
+	Settings   []string // key=value, Kafka's broker keys
+	Properties string   // path of a server.properties
+	ReadyFile  string   // gets the bootstrap address
+	Release    string   // of Kafka, for a new directory
+	Insecure   bool     // listen on other addresses than loopback
+	Sync       bool
+	LogLevel   logLevel
+	Output     render.Format
+	Command    []string // CMD…
+}
+
+// defaultListen is the address without --listen.
+const defaultListen = "127.0.0.1:9092"
+
+func newServeCommand(env *cli.Env) *cobra.Command {
+	opts := serveOptions{LogLevel: logLevel{slog.LevelInfo}}
+	cmd := &cobra.Command{
+		Use:   "serve [flags] [-- CMD...]",
+		Short: "Run a Kafka broker that keeps its data in Kafka's own files",
+		Long: `Run a Kafka broker. Any Kafka client can use it. What it writes is a data
+directory that Apache Kafka starts on, and it starts on one that Apache Kafka
+wrote: stop one, start the other.
+
+Without --data-dir the data are temporary: they are gone when it stops. One line on
+standard output says when it is ready and where; the log goes to standard error.
+SIGINT (Ctrl-C) and SIGTERM stop it cleanly.
+
+With -- CMD it runs a command against a fresh broker on a free port and ends with
+its exit status. The command finds the address in KAFKA_BOOTSTRAP_SERVERS and
+KF_BOOTSTRAP_SERVERS. The exit code is 125 if the broker could not start, 126 or 127
+if the command could not, and 128+N if signal N ended it.
+
+It listens on the loopback interface only. Another address needs --insecure-listen:
+everyone who reaches it may read, write and delete everything.
+
+-c and --properties take Kafka's names for broker settings. One that kf does not
+support is named in a warning.`,
+		Example: `  # a broker on 127.0.0.1:9092 with a topic of 6 partitions; Ctrl-C stops it
+  kf serve --data-dir data --topic orders:6
+
+  # run tests against a broker of their own
+  kf serve --topic orders:6 -- go test ./...
+
+  # a free port, for scripts
+  kf serve --listen 127.0.0.1:0 --ready-file addr &
+
+  # take over the directory of a Kafka broker that was stopped
+  kf serve --data-dir /var/lib/kafka/data -c log.retention.check.interval.ms=86400000`,
+		Args: cli.Args(func(cmd *cobra.Command, args []string) error {
+			if dash := cmd.ArgsLenAtDash(); dash > 0 || dash < 0 && len(args) > 0 {
+				return fmt.Errorf("unexpected argument %q: a command to run comes after --", args[0])
+			}
+			if cmd.ArgsLenAtDash() == 0 && len(args) == 0 {
+				return errors.New("no command after --")
+			}
+			return nil
+		}),
+		ValidArgsFunction: cobra.NoFileCompletions,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			opts.Command = args
+			if len(args) > 0 && !cmd.Flags().Changed("log-level") {
+				opts.LogLevel = logLevel{slog.LevelWarn}
+			}
+			return serve(cmd.Context(), env, opts)
+		},
+	}
+	flags := cmd.Flags()
+	flags.StringVarP(&opts.DataDir, "data-dir", "d", "", "keep the data in `folder`, which is made if need be (default: a temporary one)")
+	flags.StringVarP(&opts.Listen, "listen", "l", "", "listen on `host:port`; port 0 takes a free one (default "+defaultListen+"; with CMD 127.0.0.1:0)")
+	flags.StringVar(&opts.Advertise, "advertise", "", "tell clients to connect to `host:port` instead of the address listened on")
+	flags.BoolVar(&opts.Insecure, "insecure-listen", false, "allow --listen on an address that other machines reach, without authentication")
+	flags.StringArrayVarP(&opts.Topics, "topic", "t", nil, "create the topic `name[:partitions]` unless it is there (may be repeated)")
+	flags.StringArrayVarP(&opts.Settings, "config-entry", "c", nil, "set a broker setting, as `key=value` with Kafka's names (may be repeated)")
+	flags.StringVar(&opts.Properties, "properties", "", "read broker settings from `file`, a server.properties of Kafka; -c and flags win")
+	flags.StringVar(&opts.ReadyFile, "ready-file", "", "write the bootstrap address to `file` when ready")
+	flags.StringVar(&opts.Release, "kafka-version", "", "give a new data directory the features of this Kafka `release`: "+strings.Join(image.Releases(), ", "))
+	flags.BoolVar(&opts.Sync, "sync", false, "acknowledge records only once they are on the disk (default: once the operating system has them, as Kafka)")
+	flags.Var(&opts.LogLevel, "log-level", "log from this `level` on: debug, info, warn or error (with CMD: warn)")
+	render.Flag(cmd, &opts.Output)
+	// These fail only for a flag that is not there.
+	_ = cmd.MarkFlagDirname("data-dir")
+	_ = cmd.MarkFlagFilename("properties", "properties")
+	_ = cmd.RegisterFlagCompletionFunc("kafka-version", cli.Complete(image.Releases()...))
+	_ = cmd.RegisterFlagCompletionFunc("log-level", cli.Complete(logLevels...))
+	_ = cmd.RegisterFlagCompletionFunc("config-entry", completeBrokerKeys)
+	for _, name := range []string{"listen", "advertise", "topic"} {
+		_ = cmd.RegisterFlagCompletionFunc(name, cobra.NoFileCompletions)
+	}
+	return cmd
+}
+
+func completeBrokerKeys(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+	var all []string
+	for _, k := range kafkaconf.BrokerKeys() {
+		all = append(all, cobra.CompletionWithDesc(k.Name+"=", k.Doc))
+	}
+	return all, cobra.ShellCompDirectiveNoSpace | cobra.ShellCompDirectiveNoFileComp
+}
+
+// A logLevel is the value of --log-level.
+type logLevel struct{ slog.Level }
+
+var logLevels = []string{"debug", "info", "warn", "error"}
+
+func (l *logLevel) String() string { return strings.ToLower(l.Level.String()) }
+func (l *logLevel) Type() string   { return "level" }
+func (l *logLevel) Set(s string) error {
+	if !slices.Contains(logLevels, s) {
+		return fmt.Errorf("must be %s", strings.Join(logLevels, ", "))
+	}
+	return l.UnmarshalText([]byte(s))
+}
+
+// readyRow is what -o json and the like print when the broker is ready.
+type readyRow struct {
+	Bootstrap string `col:"bootstrap"`
+	ClusterID string `col:"cluster_id"`
+	NodeID    int32  `col:"node_id"`
+	DataDir   string `col:"data_dir"`
+	PID       int    `col:"pid"`
+}
+
+// serve runs the broker until ctx ends, or CMD does.
+func serve(ctx context.Context, env *cli.Env, opts serveOptions) (err error) {
+	o, err := opts.broker(env)
+	if err != nil {
+		return cli.Usage(err)
+	}
+	if len(opts.Command) > 0 {
+		// Signals are for CMD then: the broker stops after it.
+		ctx = context.WithoutCancel(ctx)
+		defer func() {
+			if cli.ExitCode(err) == cli.ExitFailed {
+				err = cli.WithStatus(exitNoBroker, err)
+			}
+		}()
+	}
+	o.Log = slog.New(slog.NewTextHandler(env.Stderr, &slog.HandlerOptions{Level: opts.LogLevel.Level}))
+	if len(o.Dirs) == 0 {
+		dir, err := os.MkdirTemp("", "kf-serve-")
+		if err != nil {
+			return err
+		}
+		defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+		o.Dirs, o.FS = []string{dir}, disk.NoSync(disk.OS)
+	}
+	if err := makeDirs(o.Dirs); err != nil {
+		return err
+	}
+	if o.NodeID < 0 {
+		if o.NodeID, err = nodeIDOf(o.Dirs[0]); err != nil {
+			return err
+		}
+	}
+	b, err := broker.New(o)
+	if err != nil {
+		return err
+	}
+	if err := b.Start(ctx); err != nil {
+		if ctx.Err() != nil {
+			return nil // stopped before it was ready, which is what was asked for
+		}
+		return startError(err)
+	}
+	defer func() {
+		deadline, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopTime)
+		defer cancel()
+		if stop := b.Shutdown(deadline); stop != nil {
+			err = errors.Join(err, fmt.Errorf("the stop was not clean: %w", stop))
+		}
+		if opts.ReadyFile != "" {
+			if remove := os.Remove(opts.ReadyFile); !errors.Is(remove, fs.ErrNotExist) {
+				err = errors.Join(err, remove)
+			}
+		}
+	}()
+	if opts.ReadyFile != "" {
+		if err := disk.Replace(disk.OS, opts.ReadyFile, []byte(b.Addr()+"\n")); err != nil {
+			return err
+		}
+	}
+	if len(opts.Command) > 0 {
+		return runChild(env, b.Addr(), opts.Command)
+	}
+	row := readyRow{Bootstrap: b.Addr(), ClusterID: b.ClusterID(), NodeID: o.NodeID, DataDir: o.Dirs[0], PID: os.Getpid()}
+	if err := ready(env, opts.Output, row); err != nil {
+		return err
+	}
+	select {
+	case <-ctx.Done():
+		return nil
+	case err := <-b.Failed():
+		return err
+	}
+}
+
+// startError adds what to do to errors of a start that have a way out.
+func startError(err error) error {
+	if errors.Is(err, disk.ErrLocked) {
+		return fmt.Errorf("%w: stop the broker that runs on it, or name another --data-dir", err)
+	}
+	return err
+}
+
+// ready prints the one line that says that clients can connect.
+func ready(env *cli.Env, format render.Format, row readyRow) error {
+	if format == render.Table {
+		_, err := fmt.Fprintf(env.Stdout, "kf serve is ready: %s\n", row.Bootstrap)
+		return err
+	}
+	// A program waits for this line: it must not wait for the end of a document.
+	if format == render.JSON {
+		format = render.JSONLines
+	}
+	w := render.New[readyRow](env.Stdout, format, render.Options{Command: "serve"})
+	if err := w.Write(row); err != nil {
+		return err
+	}
+	return w.Close()
+}
+
+// broker returns what the flags, -c and --properties ask for. It writes nothing.
+func (opts *serveOptions) broker(env *cli.Env) (broker.Options, error) {
+	o := broker.Options{NodeID: -1, Release: opts.Release, Sync: opts.Sync}
+	if opts.Release != "" && !slices.Contains(image.Releases(), opts.Release) {
+		return o, fmt.Errorf("--kafka-version: %q is not one of %s", opts.Release, strings.Join(image.Releases(), ", "))
+	}
+	settings, err := opts.settings(env)
+	if err != nil {
+		return o, err
+	}
+	o.Properties = settings
+	for _, key := range []string{"node.id", "broker.id"} {
+		if text, ok := settings[key]; ok {
+			id, err := strconv.ParseInt(strings.TrimSpace(text), 10, 32)
+			if err != nil || id < 0 {
+				return o, fmt.Errorf("%s: %q is no node id: a number from 0 on", key, text)
+			}
+			o.NodeID = int32(id)
+			break
+		}
+	}
+	switch dirs := kafkaconf.Split(cmp.Or(settings["log.dirs"], settings["log.dir"])); {
+	case opts.DataDir != "":
+		o.Dirs = []string{opts.DataDir}
+	case len(dirs) > 0:
+		o.Dirs = dirs
+	}
+	if dir := settings["metadata.log.dir"]; dir != "" && opts.DataDir == "" {
+		o.MetadataDir = dir
+	}
+	if o.Listeners, err = opts.listeners(settings); err != nil {
+		return o, err
+	}
+	for _, text := range opts.Topics {
+		t, err := parseTopic(text)
+		if err != nil {
+			return o, err
+		}
+		o.Topics = append(o.Topics, t)
+	}
+	return o, nil
+}
+
+// parseTopic reads name[:partitions].
+func parseTopic(text string) (broker.NewTopic, error) {
+	name, count, given := strings.Cut(text, ":")
+	t := broker.NewTopic{Name: name, Partitions: -1}
+	if given {
+		n, err := strconv.ParseInt(count, 10, 32)
+		if err != nil || n < 1 {
+			return t, fmt.Errorf("--topic %s: %q is no number of partitions", text, count)
+		}
+		t.Partitions = int32(n)
+	}
+	if name == "" {
+		return t, fmt.Errorf("--topic %s: no name", text)
+	}
+	return t, nil
+}
+
+// settings returns the broker settings of --properties and -c, which are valid.
+// Names that kf does not support are left out with a warning.
+func (opts *serveOptions) settings(env *cli.Env) (map[string]string, error) {
+	all := make(map[string]string)
+	if opts.Properties != "" {
+		text, err := disk.ReadFile(disk.OS, opts.Properties, 16<<20)
+		if err != nil {
+			return nil, err
+		}
+		pairs, err := metaprops.Parse(text)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", opts.Properties, err)
+		}
+		var unsupported []string
+		for _, p := range pairs {
+			key, ok := kafkaconf.BrokerKey(p.Key)
+			if !ok {
+				unsupported = append(unsupported, p.Key)
+				continue
+			}
+			if err := key.Validate(p.Value); err != nil {
+				return nil, fmt.Errorf("%s: line %d: %w", opts.Properties, p.Line, err)
+			}
+			all[p.Key] = p.Value
+		}
+		for _, name := range slices.Compact(slices.Sorted(slices.Values(unsupported))) {
+			if kafkaconf.UnsupportedBrokerKey(name) {
+				env.Warnf("%s: %s is not supported by kf serve and has no effect", opts.Properties, name)
+			} else {
+				env.Warnf("%s: %s is no setting of a Kafka broker and has no effect", opts.Properties, name)
+			}
+		}
+	}
+	for _, entry := range opts.Settings {
+		name, value, ok := strings.Cut(entry, "=")
+		name = strings.TrimSpace(name)
+		if !ok || name == "" {
+			return nil, fmt.Errorf("-c %s: want key=value", entry)
+		}
+		key, known := kafkaconf.BrokerKey(name)
+		switch {
+		case known:
+		case kafkaconf.UnsupportedBrokerKey(name):
+			env.Warnf("-c %s: not supported by kf serve, has no effect", name)
+			continue
+		default:
+			return nil, unknownKey(name)
+		}
+		if err := key.Validate(value); err != nil {
+			return nil, fmt.Errorf("-c %s: %w", name, err)
+		}
+		all[name] = value
+	}
+	return all, nil
+}
+
+// unknownKey is the error for a key that no Kafka broker has.
+func unknownKey(name string) error {
+	var names []string
+	for _, k := range kafkaconf.BrokerKeys() {
+		names = append(names, k.Name)
+	}
+	if k, ok := kafkaconf.TopicKey(name); ok && len(k.Synonyms) > 0 {
+		return fmt.Errorf("-c %s: that is a setting of topics; the broker's default for them is %s", name, k.Synonyms[0].Name)
+	}
+	if near := cli.Nearest(name, names); near != "" {
+		return fmt.Errorf("-c %s: no Kafka broker has this setting: did you mean %s?", name, near)
+	}
+	return fmt.Errorf("-c %s: no Kafka broker has this setting", name)
+}
+
+// listeners returns where to listen: --listen, else the setting listeners, else
+// the default.
+func (opts *serveOptions) listeners(settings map[string]string) ([]broker.Listener, error) {
+	var all []broker.Listener
+	switch {
+	case opts.Listen != "":
+		all = []broker.Listener{{Addr: opts.Listen}}
+	case settings["listeners"] != "":
+		advertised := map[string]string{}
+		for _, text := range kafkaconf.Split(settings["advertised.listeners"]) {
+			l, err := parseListener(text)
+			if err != nil {
+				return nil, fmt.Errorf("advertised.listeners: %w", err)
+			}
+			advertised[l.Name] = l.Addr
+		}
+		controllers := kafkaconf.Split(settings["controller.listener.names"])
+		protocols, err := protocolMap(settings["listener.security.protocol.map"])
+		if err != nil {
+			return nil, err
+		}
+		for _, text := range kafkaconf.Split(settings["listeners"]) {
+			l, err := parseListener(text)
+			if err != nil {
+				return nil, fmt.Errorf("listeners: %w", err)
+			}
+			if slices.Contains(controllers, l.Name) {
+				continue // kf's controller is in its own process
+			}
+			if protocol := cmp.Or(protocols[l.Name], l.Name); protocol != "PLAINTEXT" {
+				return nil, fmt.Errorf("listeners: %s: kf serve supports no security protocol but PLAINTEXT yet, not %s", text, protocol)
+			}
+			l.Advertised = advertised[l.Name]
+			all = append(all, l)
+		}
+		if len(all) == 0 {
+			return nil, fmt.Errorf("listeners: %s has none for clients", settings["listeners"])
+		}
+	case len(opts.Command) > 0:
+		all = []broker.Listener{{Addr: "127.0.0.1:0"}}
+	default:
+		all = []broker.Listener{{Addr: defaultListen}}
+	}
+	if opts.Advertise != "" {
+		if err := checkAddr(opts.Advertise); err != nil {
+			return nil, fmt.Errorf("--advertise: %w", err)
+		}
+		all[0].Advertised = opts.Advertise
+	}
+	for _, l := range all {
+		if err := checkAddr(l.Addr); err != nil {
+			return nil, fmt.Errorf("cannot listen on %q: %w", l.Addr, err)
+		}
+		if !opts.Insecure && !loopback(l.Addr) {
+			return nil, fmt.Errorf("%s can be reached from other machines, and kf serve asks nobody for a password: listen on 127.0.0.1, or add --insecure-listen", l.Addr)
+		}
+	}
+	return all, nil
+}
+
+// checkAddr checks HOST:PORT.
+func checkAddr(addr string) error {
+	_, port, err := net.SplitHostPort(addr)
+	if err != nil {
+		return err
+	}
+	if _, err := strconv.ParseUint(port, 10, 16); err != nil {
+		return fmt.Errorf("%q is no port: a number up to 65535", port)
+	}
+	return nil
+}
+
+// parseListener reads NAME://HOST:PORT.
+func parseListener(text string) (broker.Listener, error) {
+	name, addr, ok := strings.Cut(text, "://")
+	if !ok || name == "" {
+		return broker.Listener{}, fmt.Errorf("%q is not NAME://HOST:PORT", text)
+	}
+	return broker.Listener{Name: strings.ToUpper(name), Addr: addr}, nil
+}
+
+// protocolMap reads NAME:PROTOCOL,….
+func protocolMap(text string) (map[string]string, error) {
+	all := make(map[string]string)
+	for _, entry := range kafkaconf.Split(text) {
+		name, protocol, ok := strings.Cut(entry, ":")
+		if !ok {
+			return nil, fmt.Errorf("listener.security.protocol.map: %q is not NAME:PROTOCOL", entry)
+		}
+		all[strings.ToUpper(name)] = strings.ToUpper(protocol)
+	}
+	return all, nil
+}
+
+// loopback reports whether only this machine can reach the address.
+func loopback(addr string) bool {
+	host, _, err := net.SplitHostPort(addr)
+	if err != nil {
+		return false
+	}
+	if ip := net.ParseIP(host); ip != nil {
+		return ip.IsLoopback()
+	}
+	return host == "localhost"
+}
+
+// makeDirs makes the log directories that are not there.
+func makeDirs(dirs []string) error {
+	for _, dir := range dirs {
+		if err := os.MkdirAll(dir, 0o755); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// nodeIDOf returns the node id of a data directory, 1 for a new one.
+func nodeIDOf(dir string) (int32, error) {
+	name := filepath.Join(dir, logdir.NameMetaProperties)
+	text, err := disk.ReadFile(disk.OS, name, 1<<20)
+	if errors.Is(err, fs.ErrNotExist) {
+		return 1, nil
+	}
+	if err != nil {
+		return 0, err
+	}
+	m, err := metaprops.Decode(text)
+	switch {
+	case err != nil:
+		return 0, fmt.Errorf("%s: %w", name, err)
+	case m.NodeID == nil:
+		return 0, fmt.Errorf("%s: no node.id: name it with -c node.id=N", name)
+	}
+	return *m.NodeID, nil
+}
