@@ -231,7 +231,7 @@ func (ld *loader) nextOffset(f found) (int64, error) {
 	s := &segment{base: f.BaseOffset, log: newFile(ld.Log.files, ld.fsys, ld.name(f.Name))}
 	defer s.log.drop()
 	next := f.BaseOffset
-	_, err := ld.walk(s, 0, f.size, func(b batchAt) error {
+	_, err := ld.walk(ld.ctx, s, 0, f.size, func(b batchAt) error {
 		next = b.header.LastOffset() + 1
 		return nil
 	})
@@ -240,7 +240,7 @@ func (ld *loader) nextOffset(f found) (int64, error) {
 
 // walk calls each for the entries of a segment from pos on, and returns where the
 // last whole one ends. Damage ends it without an error.
-func (ld *loader) walk(s *segment, pos, size int64, each func(b batchAt) error) (int64, error) {
+func (l *Log) walk(ctx context.Context, s *segment, pos, size int64, each func(b batchAt) error) (int64, error) {
 	if size == 0 {
 		return 0, nil
 	}
@@ -250,8 +250,8 @@ func (ld *loader) walk(s *segment, pos, size int64, each func(b batchAt) error) 
 	}
 	defer w.done()
 	for n := 0; ; n++ {
-		if n%1024 == 0 && ld.ctx.Err() != nil {
-			return pos, ld.ctx.Err()
+		if n%1024 == 0 && ctx.Err() != nil {
+			return pos, ctx.Err()
 		}
 		prefix, err := w.Prefix(pos)
 		if err == nil {
@@ -360,7 +360,7 @@ func (ld *loader) loadEpochs() error {
 	if ld.refill {
 		entries := []checkpoint.Epoch(nil)
 		for _, s := range ld.segments() {
-			if _, err := ld.walk(s, 0, s.size.Load(), func(b batchAt) error {
+			if _, err := ld.walk(ld.ctx, s, 0, s.size.Load(), func(b batchAt) error {
 				if b.header.Magic >= 2 && b.header.PartitionLeaderEpoch >= 0 {
 					entries = assigned(entries, checkpoint.Epoch{Epoch: b.header.PartitionLeaderEpoch, StartOffset: b.header.BaseOffset})
 				}

@@ -31,7 +31,7 @@ func (ld *loader) recoverLog() error {
 			}
 		}
 	}
-	if err := ld.producersAt(list[first].base); err != nil {
+	if err := ld.rebuildProducers(ld.ctx, list[first].base); err != nil {
 		return err
 	}
 	ld.written = true
@@ -277,7 +277,7 @@ func (ld *loader) split(i int, r recovered) error {
 // replayBatch takes a batch of a segment into the producer state; index says that
 // an aborted transaction gets an entry in the .txnindex. Kafka refuses to start
 // where a batch contradicts the state.
-func (ld *loader) replayBatch(s *segment, h *batch.Header, data func() ([]byte, error), index bool) error {
+func (l *Log) replayBatch(s *segment, h *batch.Header, data func() ([]byte, error), index bool) error {
 	if h.ProducerID < 0 {
 		return nil
 	}
@@ -288,13 +288,13 @@ func (ld *loader) replayBatch(s *segment, h *batch.Header, data func() ([]byte, 
 			return err
 		}
 		if marker, err = markerOf(h, p); err != nil {
-			ld.notice(Warn, s.log.name(), "control batch at offset %d cannot be read: %v", h.BaseOffset, err)
+			l.notice(Warn, s.log.name(), "control batch at offset %d cannot be read: %v", h.BaseOffset, err)
 		}
 		if marker == nil {
 			return nil
 		}
 	}
-	done, stable, ok := ld.producers.apply(h, marker)
+	done, stable, ok := l.producers.apply(h, marker)
 	if !index || !ok || !marker.abort {
 		return nil
 	}

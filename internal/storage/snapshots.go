@@ -1,6 +1,7 @@
 package storage
 
 import (
+	"context"
 	"errors"
 	"io"
 	"io/fs"
@@ -46,9 +47,9 @@ func (l *Log) dropStraySnapshots() error {
 	})
 }
 
-// producersAt makes the producer state that at offset, from the newest snapshot
+// rebuildProducers makes the producer state that at offset, from the newest snapshot
 // that can be read and the batches behind it.
-func (l *Log) rebuildProducers(offset int64, replay func(from, to int64) error) error {
+func (l *Log) rebuildProducers(ctx context.Context, offset int64) error {
 	start := l.logStart.Load()
 	if err := l.dropSnapshots(func(o int64) bool { return o > offset || o <= start }); err != nil {
 		return err
@@ -76,15 +77,13 @@ func (l *Log) rebuildProducers(offset int64, replay func(from, to int64) error) 
 		}
 	}
 	if l.producers.end < offset {
-		if err := replay(l.producers.end, offset); err != nil {
+		if err := l.replay(ctx, l.producers.end, offset); err != nil {
 			return err
 		}
 	}
 	l.producers.end = offset
 	return nil
 }
-
-func (ld *loader) producersAt(offset int64) error { return ld.rebuildProducers(offset, ld.replay) }
 
 // loadProducers makes the producer state that at the log end, and writes a
 // snapshot of it if there is none. Kafka takes it for empty if there is no
@@ -99,7 +98,7 @@ func (ld *loader) loadProducers() error {
 		if err := ld.dropSnapshots(func(o int64) bool { return o > end || o <= start }); err != nil {
 			return err
 		}
-	} else if err := ld.producersAt(end); err != nil {
+	} else if err := ld.rebuildProducers(ld.ctx, end); err != nil {
 		return err
 	}
 	_, err := ld.snapshot(false)
@@ -109,29 +108,29 @@ func (ld *loader) loadProducers() error {
 // replay takes the batches with the offsets from from on, below to, into the
 // producer state, and writes snapshots at the base offsets of the last two
 // segments that it comes by.
-func (ld *loader) replay(from, to int64) error {
-	list := ld.segments()
+func (l *Log) replay(ctx context.Context, from, to int64) error {
+	list := l.segments()
 	for i := max(0, floor(list, from)); i < len(list) && list[i].base < to; i++ {
 		s := list[i]
 		if i >= len(list)-2 && s.base > from {
-			ld.producers.end = s.base
-			if _, err := ld.snapshot(false); err != nil {
+			l.producers.end = s.base
+			if _, err := l.snapshot(false); err != nil {
 				return err
 			}
 		}
 		size := s.size.Load()
-		b, err := ld.find(s, from, size)
+		b, err := l.find(s, from, size)
 		if err == io.EOF || errors.Is(err, ErrCorrupt) {
 			continue
 		}
 		if err != nil {
 			return err
 		}
-		if _, err := ld.walk(s, b.pos, size, func(b batchAt) error {
+		if _, err := l.walk(ctx, s, b.pos, size, func(b batchAt) error {
 			if b.header.Magic < 2 || b.header.BaseOffset >= to {
 				return nil
 			}
-			return ld.replayBatch(s, &b.header, func() ([]byte, error) { return s.readEntry(b.pos, &b.header, ld.maxRead()) }, false)
+			return l.replayBatch(s, &b.header, func() ([]byte, error) { return s.readEntry(b.pos, &b.header, l.maxRead()) }, false)
 		}); err != nil {
 			return err
 		}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"path/filepath"
 
 	"kf/internal/format/offsetindex"
 	"kf/internal/format/timeindex"
@@ -40,13 +41,15 @@ func (ld *loader) checkLog() error {
 // checkTail finds where the active segment ends, from the last entry of its index
 // on, and cuts what does not belong there.
 func (ld *loader) checkTail(s *segment) error {
-	for _, x := range []*index{s.index, s.times} {
-		if err := ld.cutPadding(x); err != nil {
-			return err
-		}
+	why, err := ld.checkPadding(s)
+	if err != nil {
+		return err
 	}
 	size := s.size.Load()
-	t, why, err := ld.readTail(s)
+	var t tail
+	if why == nil {
+		t, why, err = ld.readTail(s)
+	}
 	if err == nil && why == nil {
 		why, err = ld.checkTime(s, t)
 	}
@@ -54,7 +57,11 @@ func (ld *loader) checkTail(s *segment) error {
 		return err
 	}
 	if why != nil {
-		ld.notice(Warn, s.log.name(), "%v: the indexes of the segment are rebuilt", why)
+		level := Warn
+		if errors.Is(why, errPadded) {
+			level = Info // Kafka never trims those of the metadata log
+		}
+		ld.notice(level, s.log.name(), "%v: the indexes of the segment are rebuilt", why)
 		if t, err = ld.reindex(s); err != nil {
 			return err
 		}
@@ -81,36 +88,25 @@ type tail struct {
 	next int64 // offset behind the last record
 }
 
-// cutPadding counts the entries of an index without the zeros that a stop should
-// have cut off. Kafka takes them for entries.
-func (ld *loader) cutPadding(x *index) error {
-	n := x.count()
-	if n == 0 {
-		return nil
-	}
-	var p [timeindex.EntrySize]byte
-	zero := func(i int64) (bool, error) {
-		e := p[:x.kind.size]
-		err := x.entry(i, e)
-		return allZero(e), err
-	}
-	if padded, err := zero(n - 1); !padded || err != nil {
-		return err
-	}
-	lo, hi := int64(0), n-1 // the entry at hi is zero, those below lo are not
-	for lo < hi {
-		mid := (lo + hi) / 2
-		switch padded, err := zero(mid); {
-		case err != nil:
-			return err
-		case padded:
-			hi = mid
-		default:
-			lo = mid + 1
+var errPadded = errors.New("ends in zeros")
+
+// checkPadding says which index ends in zeros, which a stop should have cut off;
+// its final entry is missing too then. Kafka takes the zeros for entries.
+func (ld *loader) checkPadding(s *segment) (why, err error) {
+	for _, x := range []*index{s.index, s.times} {
+		n := x.count()
+		if n == 0 {
+			continue
+		}
+		p := make([]byte, x.kind.size)
+		if err := x.entry(n-1, p); err != nil {
+			return nil, err
+		}
+		if allZero(p) {
+			return fmt.Errorf("%s %w", filepath.Base(x.name()), errPadded), nil
 		}
 	}
-	ld.written = true
-	return x.cut(hi)
+	return nil, nil
 }
 
 func allZero(p []byte) bool {
@@ -144,17 +140,19 @@ func (ld *loader) readTail(s *segment) (t tail, why, err error) {
 			return t, wrong, err
 		}
 	}
-	end, err := ld.walk(s, t.pos, size, func(b batchAt) error {
+	from := t.pos
+	end, err := ld.walk(ld.ctx, s, from, size, func(b batchAt) error {
 		h := &b.header
 		if !inOrder(h, t.next) {
 			if sound, err := ld.sound(s, b); err != nil || !sound {
 				return cmp.Or(err, io.EOF) // a loose end that looks like a batch
 			}
 		}
-		t.next = max(t.next, h.LastOffset()+1)
-		if h.LastOffset() == want {
+		// Older releases noted the first offset of an append, not the last one.
+		if h.LastOffset() == want || b.pos == from && h.LastOffset() > want {
 			why = nil
 		}
+		t.next = max(t.next, h.LastOffset()+1)
 		return nil
 	})
 	if err != nil && err != io.EOF {
