@@ -102,7 +102,8 @@ func (o *fetchOperation) resolve() {
 			t.code = openCode(err)
 			continue
 		}
-		if o.replica >= 0 && !t.replica.fetched(o.replica, asked.offset, t.log) {
+		// A follower asks for what comes after all that it has.
+		if o.replica >= 0 && asked.offset <= t.log.LogEndOffset() && !t.replica.fetched(o.replica, asked.offset, t.log) {
 			t.code = kerr.NotLeaderForPartition.Code
 		}
 	}
