@@ -165,11 +165,12 @@ func serve(ctx context.Context, env *cli.Env, opts serveOptions) (err error) {
 	if err != nil {
 		return cli.Usage(err)
 	}
+	started := false
 	if len(opts.Command) > 0 {
 		// Signals are for CMD then: the broker stops after it.
 		ctx = context.WithoutCancel(ctx)
 		defer func() {
-			if cli.ExitCode(err) == cli.ExitFailed {
+			if !started && err != nil {
 				err = cli.WithStatus(exitNoBroker, err)
 			}
 		}()
@@ -201,6 +202,7 @@ func serve(ctx context.Context, env *cli.Env, opts serveOptions) (err error) {
 		}
 		return startError(err)
 	}
+	started = true
 	defer func() {
 		deadline, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopTime)
 		defer cancel()
