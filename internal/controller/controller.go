@@ -371,7 +371,10 @@ func (c *Controller) append(messages []any) error {
 		records[i] = image.NewRecord(m, version)
 	}
 	at, err := c.log.Append(records)
-	if err != nil {
+	switch {
+	case errors.Is(err, metalog.ErrTooLarge):
+		return &Error{kerr.PolicyViolation, err.Error()}
+	case err != nil:
 		return &Error{kerr.KafkaStorageError, err.Error()}
 	}
 	c.builder.SetPosition(at)

@@ -34,6 +34,9 @@ func (r *replay) run() error {
 	if err := r.readLog(); err != nil {
 		return err
 	}
+	if err := r.restoreQuorum(); err != nil {
+		return err
+	}
 	if len(l.segments) > 0 && r.next < r.from {
 		// Kafka does the same: the snapshot has all that the log could say.
 		l.notice(storage.Warn, l.dir, "the log ends at offset %d, before the snapshot at %d: the log is dropped and begins there", r.next, r.from)

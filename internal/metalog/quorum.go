@@ -27,6 +27,7 @@ const smallFile = 1 << 20
 // quorum is what the log says about its leaders and voters.
 type quorum struct {
 	epoch   int32                 // the highest that is known
+	state   int16                 // version of quorum-state: that of kraft.version when it was written
 	version int16                 // kraft.version
 	voters  *control.VotersRecord // with kraft.version 1, nil if not known
 	inLog   bool                  // version and voters are in the log or a snapshot of it
@@ -47,7 +48,7 @@ func (q *quorum) read(l *Log) error {
 	if err != nil {
 		return fmt.Errorf("%s: %w; Kafka does not start with it either: remove the file, the epoch is in the log too", path, err)
 	}
-	q.epoch = s.LeaderEpoch
+	q.epoch, q.state = s.LeaderEpoch, s.Version
 	return nil
 }
 

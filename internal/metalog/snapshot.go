@@ -13,6 +13,7 @@ import (
 
 	"kf/internal/format/control"
 	"kf/internal/format/kraftrec"
+	"kf/internal/format/quorumstate"
 	"kf/internal/image"
 	"kf/internal/logdir"
 	"kf/internal/storage"
@@ -105,11 +106,9 @@ func (r *replay) restore() error {
 	case start > r.from:
 		return why
 	case why != nil:
-		if err := r.passOver(damaged, why); err != nil {
-			return err
-		}
+		return r.passOver(damaged, why)
 	}
-	return r.restoreQuorum()
+	return nil
 }
 
 // restoreFrom loads a snapshot into a new builder.
@@ -155,13 +154,22 @@ func (r *replay) passOver(damaged []kraftrec.SnapshotID, why error) error {
 		return fmt.Errorf("%w; the log ends at offset %d, so what the snapshot has is nowhere else: restore it from a copy", why, end)
 	}
 	for _, id := range damaged {
-		name := l.path(id.String())
-		if err := l.o.FS.Rename(name, name+".damaged"); err != nil {
+		if err := l.putAside(id, why); err != nil {
 			return err
 		}
-		l.snapshots = slices.DeleteFunc(l.snapshots, func(other kraftrec.SnapshotID) bool { return other == id })
-		l.notice(storage.Warn, name, "the metadata snapshot is damaged and was renamed to .damaged; the log has all that it had: %v", why)
 	}
+	return nil
+}
+
+// putAside renames a damaged snapshot that nobody needs: Kafka does not start
+// with it.
+func (l *Log) putAside(id kraftrec.SnapshotID, why error) error {
+	name := l.path(id.String())
+	if err := l.o.FS.Rename(name, name+".damaged"); err != nil {
+		return err
+	}
+	l.snapshots = slices.DeleteFunc(l.snapshots, func(other kraftrec.SnapshotID) bool { return other == id })
+	l.notice(storage.Warn, name, "the metadata snapshot is damaged and was renamed to .damaged; the log has all that it had: %v", why)
 	return nil
 }
 
@@ -185,17 +193,26 @@ func (l *Log) endOf(s segment) (end int64, err error) {
 	}
 }
 
-// restoreQuorum takes kraft.version and the voters from the 0-0 snapshot if no
-// other one had them.
+// restoreQuorum takes kraft.version and the voters from the 0-0 snapshot if
+// neither the log nor another snapshot has them.
 func (r *replay) restoreQuorum() error {
 	l := r.log
-	if len(l.snapshots) == 0 || l.snapshots[0].Offset > 0 || r.from > 0 {
+	if len(l.snapshots) == 0 || l.snapshots[0].Offset > 0 || l.quorum.inLog {
 		return nil
 	}
-	return readSnapshot(l.o.FS, l.path(l.snapshots[0].String()), visitor{
-		control: func(c control.Record) error { return l.quorum.apply(c, false) },
+	id, q := l.snapshots[0], l.quorum
+	err := readSnapshot(l.o.FS, l.path(id.String()), visitor{
+		control: func(c control.Record) error { return q.apply(c, false) },
 		data:    func(int64, kraftrec.Record) error { return nil },
 	})
+	switch {
+	case err == nil:
+		l.quorum = q
+		return nil
+	case isDamage(err) && r.data && l.quorum.state == quorumstate.Version0:
+		return l.putAside(id, err)
+	}
+	return err
 }
 
 // findBootstrap finds the records of a new cluster: those of a formatter, else
