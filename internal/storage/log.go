@@ -80,6 +80,8 @@ type Log struct {
 	unsynced   atomic.Bool
 	cuts       atomic.Int64 // truncations so far: what a flush saw may be gone
 	background sync.WaitGroup
+
+	cleaning sync.Mutex // one Clean at a time; taken before all others
 }
 
 // A stopReason is why a log refuses everything.
