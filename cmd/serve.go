@@ -76,13 +76,10 @@ everyone who reaches it may read, write and delete everything.
 support is named in a warning.`,
 		Example: `  # a broker on 127.0.0.1:9092 with a topic of 6 partitions; Ctrl-C stops it
   kf serve --data-dir data --topic orders:6
-
   # run tests against a broker of their own
   kf serve --topic orders:6 -- go test ./...
-
   # a free port, for scripts
   kf serve --listen 127.0.0.1:0 --ready-file addr &
-
   # take over the directory of a Kafka broker that was stopped
   kf serve --data-dir /var/lib/kafka/data -c log.retention.check.interval.ms=86400000`,
 		Args: cli.Args(func(cmd *cobra.Command, args []string) error {
