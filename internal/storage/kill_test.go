@@ -26,7 +26,9 @@ type witness struct {
 	truncating int64            // records from here on may be gone; -1 if not
 }
 
-func newWitness() *witness { return &witness{records: map[int64]string{}, first: map[int64]int64{}, truncating: -1} }
+func newWitness() *witness {
+	return &witness{records: map[int64]string{}, first: map[int64]int64{}, truncating: -1}
+}
 
 func (w *witness) append(t testing.TB, l *Log, s spec) error {
 	w.doing = map[int64]string{}
@@ -215,27 +217,40 @@ func life(t testing.TB, s *setup, w *witness) error {
 	return nil
 }
 
+// operations returns the kinds of the operations of a life without a fault.
+func operations(t *testing.T) []disktest.Kind {
+	var kinds []disktest.Kind
+	s := newSetup(t)
+	s.o.FS = disktest.New(func(op disktest.Op) disktest.Fault {
+		if op.Kind != disktest.Read {
+			kinds = append(kinds, op.Kind)
+		}
+		return disktest.Fault{}
+	})
+	if err := life(t, s, newWitness()); err != nil {
+		t.Fatal(err)
+	}
+	if len(kinds) < 150 {
+		t.Fatalf("only %d operations", len(kinds))
+	}
+	return kinds
+}
+
 // A kill between any two operations, or in the middle of any write, loses nothing
 // that was acknowledged, and the next start succeeds.
 func TestKillAnywhere(t *testing.T) {
-	for _, percent := range []int{0, 50} {
-		n := 0
-		for ; ; n++ {
-			s := newSetup(t)
-			fs := disktest.New(disktest.StopAt(n, percent))
-			s.o.FS = fs
-			w := newWitness()
-			err := life(t, s, w)
-			if err == nil && !fs.Stopped() {
-				break
+	for n, kind := range operations(t) {
+		for _, percent := range []int{0, 50} {
+			if percent > 0 && kind != disktest.Write {
+				continue
 			}
-			if err != nil && !errors.Is(err, disktest.ErrStopped) {
+			s := newSetup(t)
+			s.o.FS = disktest.New(disktest.StopAt(n, percent))
+			w := newWitness()
+			if err := life(t, s, w); !errors.Is(err, disktest.ErrStopped) {
 				t.Fatalf("stopped at %d: %v", n, err)
 			}
-			after(t, s, w, fmt.Sprintf("stopped at %d, %d%% of a write done", n, percent))
-		}
-		if n < 150 {
-			t.Errorf("only %d operations were stopped at", n)
+			after(t, s, w, fmt.Sprintf("stopped at %d, %s, %d%% of it done", n, kind, percent))
 		}
 	}
 }
@@ -297,33 +312,28 @@ func guarded(f func() error) (err error) {
 	return f()
 }
 
-// A disk that fails once gives an error, and the bytes of the failed append are
-// gone from the next start on.
+// A disk that fails once gives an error and takes the log out of service, once;
+// nothing of the failed append is left.
 func TestDiskFails(t *testing.T) {
-	for _, err := range []error{disktest.ErrNoSpace, disktest.ErrIO} {
-		for n := 0; ; n++ {
-			s := newSetup(t)
-			var failed []error
-			fs := disktest.New(func(op disktest.Op) disktest.Fault {
-				if op.Kind == disktest.Read || op.N != n {
-					return disktest.Fault{}
-				}
-				return disktest.Fault{Err: err, Part: op.Size / 2}
-			})
-			s.o.FS = fs
-			s.o.Failed = func(err error) { failed = append(failed, err) }
-			w := newWitness()
-			got := life(t, s, w)
-			if fs.Ops() <= n {
-				break
-			}
-			if got == nil || len(failed) > 1 {
-				t.Fatalf("failed at %d: %v, told %d times: %v", n, got, len(failed), failed)
-			}
-			if !errors.Is(got, ErrOffline) || !errors.Is(got, err) {
-				t.Fatalf("failed at %d: %v", n, got)
-			}
-			after(t, s, w, fmt.Sprintf("%v at %d", err, n))
+	for n, kind := range operations(t) {
+		fault := disktest.ErrIO
+		if kind == disktest.Write || kind == disktest.Create {
+			fault = disktest.ErrNoSpace
 		}
+		s := newSetup(t)
+		var told []error
+		s.o.Failed = func(err error) { told = append(told, err) }
+		s.o.FS = disktest.New(func(op disktest.Op) disktest.Fault {
+			if op.Kind == disktest.Read || op.N != n {
+				return disktest.Fault{}
+			}
+			return disktest.Fault{Err: fault, Part: op.Size / 2}
+		})
+		w := newWitness()
+		got := life(t, s, w)
+		if !errors.Is(got, ErrOffline) || !errors.Is(got, fault) || len(told) > 1 {
+			t.Fatalf("%v at %d, %s: %v, told %v", fault, n, kind, got, told)
+		}
+		after(t, s, w, fmt.Sprintf("%v at %d, %s", fault, n, kind))
 	}
 }
