@@ -178,6 +178,7 @@ func (s *Store) Start() {
 	s.every(ctx, s.o.HighWatermarkCheckpointMs, func() { s.checkpoint(highWatermarks) })
 	s.every(ctx, s.o.FlushCheckpointMs, func() { s.checkpoint(recoveryPoints, logStarts) })
 	s.every(ctx, s.o.RetentionCheckMs, func() { s.retain(ctx) })
+	s.startCleaner(ctx)
 }
 
 // every calls f each interval until ctx ends.

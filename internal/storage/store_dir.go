@@ -50,10 +50,10 @@ const (
 
 func (k checkpointKind) fileName() string {
 	return [...]string{
-		"recovery-point-offset-checkpoint",
-		"log-start-offset-checkpoint",
-		"replication-offset-checkpoint",
-		"cleaner-offset-checkpoint",
+		logdir.NameRecoveryPoint,
+		logdir.NameLogStart,
+		logdir.NameReplication,
+		logdir.NameCleaner,
 	}[k]
 }
 
@@ -68,7 +68,6 @@ func (k checkpointKind) lost() string {
 }
 
 const (
-	cleanMarker = ".kafka_cleanshutdown"
 	// keptSuffix marks bytes that kf took out of service and did not delete;
 	// Kafka ignores files of that name.
 	keptSuffix = ".kept"
@@ -99,7 +98,7 @@ func (d *logDir) fail(err error) bool {
 // writes nothing.
 func (d *logDir) load(fsys disk.FS, notice func(Notice)) error {
 	d.cleanEpoch = -1
-	marker, err := disk.ReadFile(fsys, filepath.Join(d.path, cleanMarker), textLimit)
+	marker, err := disk.ReadFile(fsys, filepath.Join(d.path, logdir.NameCleanShutdown), textLimit)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 	case err != nil:
@@ -167,7 +166,7 @@ func (d *logDir) loadCheckpoint(fsys disk.FS, kind checkpointKind, notice func(N
 // be read is set aside before it is written anew, a missing one is made.
 func (d *logDir) begin(fsys disk.FS) error {
 	if d.clean {
-		if err := fsys.Remove(filepath.Join(d.path, cleanMarker)); err != nil {
+		if err := fsys.Remove(filepath.Join(d.path, logdir.NameCleanShutdown)); err != nil {
 			return err
 		}
 		if err := fsys.SyncDir(d.path); err != nil {
@@ -203,7 +202,7 @@ func (d *logDir) begin(fsys disk.FS) error {
 
 // end writes the marker of a clean stop.
 func (d *logDir) end(fsys disk.FS, brokerEpoch int64) (err error) {
-	f, err := fsys.OpenFile(filepath.Join(d.path, cleanMarker), os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o644)
+	f, err := fsys.OpenFile(filepath.Join(d.path, logdir.NameCleanShutdown), os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o644)
 	if err != nil {
 		return err
 	}

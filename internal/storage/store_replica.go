@@ -10,7 +10,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"strings"
 	"time"
 
 	"kf/internal/format/partmeta"
@@ -18,9 +17,6 @@ import (
 	"kf/internal/storage/disk"
 	"kf/internal/wire"
 )
-
-// metadataFile holds the topic id of a partition directory.
-const metadataFile = "partition.metadata"
 
 // A Replica is a partition that the store has, open or not.
 type Replica struct {
@@ -67,33 +63,42 @@ func (s *Store) index() error {
 // start then.
 func (s *Store) newer(a, b *replica) (keep, extra *replica, err error) {
 	ids := [2][]byte{}
-	sizes := [2]int64{}
+	files := [2]segmentFiles{}
 	for i, r := range []*replica{a, b} {
-		if ids[i], err = disk.ReadFile(s.o.FS, filepath.Join(r.path(), metadataFile), textLimit); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		if ids[i], err = disk.ReadFile(s.o.FS, filepath.Join(r.path(), logdir.NamePartitionMetadata), textLimit); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return nil, nil, err
 		}
-		if _, sizes[i], _, err = s.segments(r); err != nil {
+		if files[i], err = s.segments(r); err != nil {
 			return nil, nil, err
 		}
 	}
 	if !bytes.Equal(ids[0], ids[1]) {
 		return nil, nil, fmt.Errorf("%s and %s hold the same partition of two topics: move one of them out of the log directories", a.path(), b.path())
 	}
-	if sizes[1] > sizes[0] {
+	if files[1].size > files[0].size {
 		return b, a, nil
 	}
 	return a, b, nil
 }
 
-// segments returns, from the names and sizes of the files alone, the number of
-// segments, their bytes and the modification time of the oldest.
-func (s *Store) segments(r *replica) (n int, size int64, oldest time.Time, err error) {
+// segmentFiles is what the names, sizes and times of the segment files of a
+// partition say.
+type segmentFiles struct {
+	n        int
+	size     int64 // bytes
+	oldest   time.Time
+	lastBase int64 // base offset of the last one
+}
+
+// segments looks at the segment files of a partition without opening any.
+func (s *Store) segments(r *replica) (f segmentFiles, err error) {
 	entries, err := s.o.FS.ReadDir(r.path())
 	if err != nil {
-		return 0, 0, time.Time{}, err
+		return f, err
 	}
-	for _, e := range entries {
-		if !strings.HasSuffix(e.Name(), ".log") {
+	for _, e := range entries { // sorted by name, which is the order of offsets
+		name := logdir.ParseFileName(e.Name())
+		if name.Kind != logdir.KindLog || name.State != logdir.StateLive {
 			continue
 		}
 		info, err := e.Info()
@@ -101,14 +106,15 @@ func (s *Store) segments(r *replica) (n int, size int64, oldest time.Time, err e
 			continue
 		}
 		if err != nil {
-			return 0, 0, time.Time{}, err
+			return f, err
 		}
-		if n++; n == 1 { // names are sorted, which is the order of offsets
-			oldest = info.ModTime()
+		if f.n++; f.n == 1 {
+			f.oldest = info.ModTime()
 		}
-		size += info.Size()
+		f.size += info.Size()
+		f.lastBase = name.BaseOffset
 	}
-	return n, size, oldest, nil
+	return f, nil
 }
 
 func (s *Store) find(tp TopicPartition) (*replica, error) {
@@ -194,7 +200,7 @@ func (s *Store) failed(d *logDir, err error) error {
 // id is given the id that the cluster has for it, where Kafka would rename the
 // directory to "-stray" and serve a new, empty partition in its place.
 func (s *Store) identify(r *replica, id wire.UUID) error {
-	name := filepath.Join(r.path(), metadataFile)
+	name := filepath.Join(r.path(), logdir.NamePartitionMetadata)
 	p, err := disk.ReadFile(s.o.FS, name, textLimit)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("%w: %w", ErrOffline, err)
@@ -219,11 +225,11 @@ func (s *Store) identify(r *replica, id wire.UUID) error {
 	}
 	if missing {
 		// A kill while the partition was made leaves an empty directory.
-		_, size, _, err := s.segments(r)
+		files, err := s.segments(r)
 		if err != nil {
 			return fmt.Errorf("%w: %w", ErrOffline, err)
 		}
-		if size > 0 {
+		if files.size > 0 {
 			s.o.Notice(Notice{Warn, name, fmt.Sprintf("is missing: written anew with the topic id of the cluster, %v", id)})
 		}
 	}
@@ -235,29 +241,30 @@ func (s *Store) identify(r *replica, id wire.UUID) error {
 }
 
 func (s *Store) writeID(r *replica, id wire.UUID) error {
-	return disk.Replace(s.o.FS, filepath.Join(r.path(), metadataFile), partmeta.Append(nil, partmeta.Metadata{TopicID: id}))
+	return disk.Replace(s.o.FS, filepath.Join(r.path(), logdir.NamePartitionMetadata), partmeta.Append(nil, partmeta.Metadata{TopicID: id}))
 }
 
 // Create makes the directory of a partition that is in none, in the log
 // directory of that index or, if it is negative, in the one with the fewest
 // partitions, and opens its log.
 func (s *Store) Create(ctx context.Context, tp TopicPartition, id wire.UUID, dir int) (*Log, error) {
+	s.mu.Lock()
+	if s.closed {
+		s.mu.Unlock()
+		return nil, ErrClosed
+	}
+	if _, exists := s.replicas[tp]; exists {
+		s.mu.Unlock()
+		return nil, fmt.Errorf("%v: %w", tp, ErrExists)
+	}
 	d, err := s.choose(dir)
 	if err != nil {
+		s.mu.Unlock()
 		return nil, err
 	}
 	r := &replica{tp: tp, dir: d, id: id, clean: true}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	s.mu.Lock()
-	switch _, exists := s.replicas[tp]; {
-	case s.closed:
-		s.mu.Unlock()
-		return nil, ErrClosed
-	case exists:
-		s.mu.Unlock()
-		return nil, fmt.Errorf("%v: %w", tp, ErrExists)
-	}
 	s.replicas[tp] = r
 	s.mu.Unlock()
 	l, err := s.create(ctx, r)
@@ -299,7 +306,7 @@ func (s *Store) create(ctx context.Context, r *replica) (*Log, error) {
 }
 
 // choose returns the log directory of an index, or the online one with the
-// fewest partitions.
+// fewest partitions. s.mu is held.
 func (s *Store) choose(dir int) (*logDir, error) {
 	if dir >= 0 {
 		if err := s.dirs[dir].failure(); err != nil {
@@ -308,11 +315,9 @@ func (s *Store) choose(dir int) (*logDir, error) {
 		return s.dirs[dir], nil
 	}
 	count := make([]int, len(s.dirs))
-	s.mu.Lock()
 	for _, r := range s.replicas {
 		count[r.dir.index]++
 	}
-	s.mu.Unlock()
 	var best *logDir
 	for _, d := range s.dirs {
 		if d.failure() == nil && (best == nil || count[d.index] < count[best.index]) {

@@ -45,10 +45,10 @@ func (s *Store) mayRetain(r *replica) bool {
 	if !c.Delete {
 		return false
 	}
-	n, size, oldest, err := s.segments(r)
-	if err != nil || n == 0 || size == 0 {
+	files, err := s.segments(r)
+	if err != nil || files.size == 0 {
 		return false
 	}
-	return c.RetentionBytes >= 0 && size > c.RetentionBytes ||
-		c.RetentionMs >= 0 && time.Since(oldest) > time.Duration(c.RetentionMs)*time.Millisecond
+	return c.RetentionBytes >= 0 && files.size > c.RetentionBytes ||
+		c.RetentionMs >= 0 && time.Since(files.oldest) > time.Duration(c.RetentionMs)*time.Millisecond
 }
