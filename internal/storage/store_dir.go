@@ -1,11 +1,13 @@
 package storage
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 
 	"kf/internal/format/checkpoint"
@@ -232,15 +234,16 @@ func (d *logDir) set(kind checkpointKind, tp TopicPartition, offset int64) {
 	d.loaded[kind][tp] = offset
 }
 
-// forget removes a partition from all kinds; it reports whether it was in one.
-func (d *logDir) forget(tp TopicPartition) (had bool) {
+// forget removes a partition from what was loaded; it reports whether a file
+// speaks of it.
+func (d *logDir) forget(tp TopicPartition) (mentioned bool) {
 	d.mu.Lock()
-	defer d.mu.Unlock()
 	for kind := range checkpointKinds {
-		if _, ok := d.loaded[kind][tp]; ok {
-			had = true
-			delete(d.loaded[kind], tp)
-		}
+		delete(d.loaded[kind], tp)
 	}
-	return had
+	d.mu.Unlock()
+	d.files.Lock()
+	defer d.files.Unlock()
+	line := fmt.Appendf(nil, "\n%s %d ", tp.Topic, tp.Partition)
+	return slices.ContainsFunc(d.last[:], func(p []byte) bool { return bytes.Contains(p, line) })
 }
