@@ -79,10 +79,13 @@ func (v view) alterResource(req kmsg.IncrementalAlterConfigsRequestResource, tim
 		return nil, &Error{kerr.InvalidRequest, "Null value not supported for : " + strings.Join(null, ", ")}
 	}
 	records, err := v.alterConfigs(r, ops)
+	if err == nil {
+		err = v.checkResource(r)
+	}
 	if err != nil {
 		return nil, err
 	}
-	return records, v.checkResource(r)
+	return records, nil
 }
 
 // checkResource reports whether a resource is there to be changed.
