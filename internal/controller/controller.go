@@ -396,6 +396,7 @@ func (c *Controller) snapshotIfDue() {
 		c.timer = time.AfterFunc(time.Duration(c.o.Log.SnapshotMs)*time.Millisecond, func() {
 			c.mu.Lock()
 			defer c.mu.Unlock()
+			c.timer = nil
 			if c.failed == nil {
 				c.snapshotIfDue()
 			}
@@ -405,7 +406,7 @@ func (c *Controller) snapshotIfDue() {
 		return
 	}
 	c.snapshotting.Store(true)
-	c.timer.Stop()
+	c.timer.Stop() // the next time counts from the next change
 	c.timer = nil
 	c.log.SnapshotTaken()
 	im := c.Image()

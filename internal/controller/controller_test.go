@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
@@ -716,4 +718,37 @@ func TestSnapshot(t *testing.T) {
 	if n := cl.c.Image().TopicCount(); n != 30 {
 		t.Errorf("%d topics", n)
 	}
+}
+
+// Without enough changes a snapshot is written by time, if there is a change.
+func TestSnapshotByTime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		cl := start(t, 1)
+		snapshots := func() int {
+			names, err := fs.Glob(os.DirFS(metalog.Dir(cl.o.Dir)), "*.checkpoint")
+			if err != nil {
+				t.Fatal(err)
+			}
+			return len(names)
+		}
+		want := func(when string, n int) {
+			t.Helper()
+			synctest.Wait()
+			if got := snapshots(); got != n {
+				t.Errorf("%s: %d snapshots, want %d", when, got, n)
+			}
+		}
+		cl.mustCreate(newTopic("a", 1, 1))
+		time.Sleep(59 * time.Minute)
+		want("after 59 minutes", 1)
+		time.Sleep(2 * time.Minute)
+		want("after 61 minutes", 2)
+		time.Sleep(3 * time.Hour)
+		want("after hours without a change", 2)
+		cl.mustCreate(newTopic("b", 1, 1))
+		want("at the next change", 3)
+		cl.mustCreate(newTopic("c", 1, 1))
+		want("at the one after that", 3)
+		cl.close()
+	})
 }

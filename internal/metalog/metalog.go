@@ -221,11 +221,12 @@ func (l *Log) list() error {
 			}
 		case f.State != logdir.StateLive:
 		case f.Kind == logdir.KindMetadataSnapshot:
-			if f.HasBase {
-				l.snapshots = append(l.snapshots, kraftrec.SnapshotID{Offset: f.BaseOffset, Epoch: f.Epoch})
-			} else {
-				l.notice(storage.Warn, l.path(e.Name()), "is no name of a metadata snapshot; Kafka does not start with it")
+			id := kraftrec.SnapshotID{Offset: f.BaseOffset, Epoch: f.Epoch}
+			if !f.HasBase || id.String() != e.Name() {
+				l.notice(storage.Warn, l.path(e.Name()), "is not the name of a metadata snapshot; kf ignores the file, Kafka may not start with it")
+				continue
 			}
+			l.snapshots = append(l.snapshots, id)
 		case f.Kind == logdir.KindLog && f.HasBase:
 			info, err := e.Info()
 			if err != nil {

@@ -672,8 +672,10 @@ func TestPrepare(t *testing.T) {
 	if err := os.Remove(filepath.Join(dirs[1], "meta.properties")); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(filepath.Join(dirs[1], ".lock"), nil, 0o644); err != nil {
-		t.Fatal(err)
+	for _, name := range []string{".lock", "meta.properties.tmp", "recovery-point-offset-checkpoint"} {
+		if err := os.WriteFile(filepath.Join(dirs[1], name), nil, 0o644); err != nil {
+			t.Fatal(err)
+		}
 	}
 	if third, err := prepare("", 1); err != nil || third.ClusterID != first.ClusterID {
 		t.Errorf("with a new directory: %+v, %v", third, err)

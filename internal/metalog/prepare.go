@@ -26,10 +26,10 @@ type Identity struct {
 }
 
 // Prepare reads the meta.properties of the log directories of a node, and writes
-// them where a directory is new: one without any file but .lock. An empty
-// clusterID takes that of the directories, or a random one if all are new. A
-// directory without directory.id gets one. It fails with ErrIdentity where Kafka
-// refuses the directories.
+// them where a directory is new: one without partitions and foreign files. An
+// empty clusterID takes that of the directories, or a random one if all are new.
+// A directory without directory.id gets one. It fails with ErrIdentity where
+// Kafka refuses the directories.
 //
 // Source: Kafka 4.4.0, MetaPropertiesEnsemble.java.
 func Prepare(fsys disk.FS, dirs []string, clusterID string, nodeID int32) (Identity, error) {
@@ -104,8 +104,9 @@ func (p *preparation) checkEmpty(dir string) error {
 		return err
 	}
 	for _, e := range entries {
-		switch e.Name() {
-		case logdir.NameLock, logdir.NameMetaProperties + ".tmp":
+		switch logdir.ParseFileName(e.Name()).Kind {
+		case logdir.KindLock, logdir.KindMetaProperties, logdir.KindOffsetCheckpoint, logdir.KindCleanShutdown:
+			// What a start leaves that was killed before it came this far.
 		default:
 			return fmt.Errorf("%s: %w: it has no %s but holds %q; use an empty directory, or restore that file", dir, ErrIdentity, logdir.NameMetaProperties, e.Name())
 		}
