@@ -37,7 +37,7 @@ func (cl *cleaner) copyGroup(dst *cleaned, i, n int, txns *cleanedTxns) error {
 		if err := txns.add(cl.list, j, cl.base(j+1)); err != nil {
 			return err
 		}
-		k := &keeper{cl: cl, txns: txns, dst: dst, keepLegacyTombstones: modified > cl.legacyHorizon}
+		k := &keeper{cl: cl, txns: txns, dst: dst, keepLegacyTombstones: modified > cl.legacyHorizon, highWatermark: cl.l.HighWatermark()}
 		if err := k.copy(s); err != nil {
 			return err
 		}
@@ -57,6 +57,7 @@ type keeper struct {
 	dst  *cleaned
 
 	keepLegacyTombstones bool
+	highWatermark        int64 // when the segment was begun
 
 	r *entries
 	// Of the entry that is looked at.
@@ -108,8 +109,8 @@ func (k *keeper) entry(p []byte) error {
 		k.discard = k.txns.data(h)
 	}
 	// What must stay even if it is empty: the last sequence or the epoch of a
-	// producer, and the offset at which the round ends. Messages cannot be empty.
-	keepEmpty := h.Magic >= 2 && (k.cl.l.lastOfProducer(h) || h.LastOffset()+1 == k.cl.uncleanable)
+	// producer, and the last offset that is committed. Messages cannot be empty.
+	keepEmpty := h.Magic >= 2 && (k.cl.l.lastOfProducer(h) || h.LastOffset()+1 == k.highWatermark)
 	if k.discard && !keepEmpty {
 		return nil
 	}
