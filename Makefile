@@ -15,7 +15,7 @@ PLATFORMS   := linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 windows/amd64
 KF_FIXTURES ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo test test-fixtures interop bench fuzz lint cross completions man
+.PHONY: help build demo test test-fixtures interop interop-fixtures bench fuzz lint cross completions man
 
 help: ## List the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  \1\t/' | expand -t 18
@@ -53,6 +53,12 @@ interop: ## Run the tests against Kafka's own programs (needs a JDK and Maven)
 # KF_BENCH_ROUNDS=3 and KF_BENCH_MIB=512 say how much is done, KF_BENCH_ONLY names
 # some brokers (kf kafka kfake kfake-mem) and measurements (restart none gzip
 # snappy lz4 zstd latency partitions) to leave out the others.
+interop-fixtures: ## Let kf and Kafka serve directories that Kafka wrote: KF_FIXTURES=DIR
+	@if [ -z "$(KF_FIXTURES)" ] || [ ! -d "$(KF_FIXTURES)" ]; then \
+		echo "make interop-fixtures: KF_FIXTURES='$(KF_FIXTURES)' is no folder" >&2; exit 1; \
+	fi
+	KF_FIXTURES="$(abspath $(KF_FIXTURES))" $(GO) test -count=1 -timeout 30m -v -tags interop,fixtures -run TestDirectories ./internal/interop
+
 bench: ## Run the benchmarks (BENCH=pattern), with kf beside Kafka and kfake if java and mvn are there
 	$(GO) test -run '^$$' -bench '$(BENCH)' -benchmem ./...
 	@if command -v javac >/dev/null && command -v mvn >/dev/null; then \
@@ -72,8 +78,8 @@ fuzz: ## Run every fuzz target for FUZZTIME (1m)
 lint: ## Check formatting, vet, staticcheck and go.mod
 	@unformatted=$$(gofmt -l $$(git ls-files '*.go')); \
 	if [ -n "$$unformatted" ]; then echo "gofmt would change:" >&2; echo "$$unformatted" >&2; exit 1; fi
-	$(GO) vet -tags interop ./...
-	$(GO) run $(STATICCHECK) -tags interop ./...
+	$(GO) vet -tags interop,fixtures ./...
+	$(GO) run $(STATICCHECK) -tags interop,fixtures ./...
 	$(GO) mod tidy -diff
 	$(GO) mod verify
 

@@ -83,8 +83,7 @@ var calm = []string{
 	"offsets.retention.check.interval.ms=86400000",
 	"transaction.abort.timed.out.transaction.cleanup.interval.ms=86400000",
 	"transaction.remove.expired.transaction.cleanup.interval.ms=86400000",
-	"log.initial.task.delay.ms=100",
-	"log.flush.start.offset.checkpoint.interval.ms=300",
+	"log.initial.task.delay.ms=86400000",
 }
 
 // start starts the program on a data directory and waits until it is ready; t

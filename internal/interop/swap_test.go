@@ -29,9 +29,10 @@ func TestServe(t *testing.T) {
 // has to serve all that the other left, and adds to it.
 func (s *stage) swap(t *testing.T, seed int64, kill bool) {
 	dir := s.dir(t)
+	configs := append(slices.Clone(calm), "log.initial.task.delay.ms=100", "log.flush.start.offset.checkpoint.interval.ms=300")
 	want := ""
 	for round, p := range []party{s.kf, s.kafka, s.kf, s.kafka, s.kf} {
-		b := p.start(t, dir, calm...)
+		b := p.start(t, dir, configs...)
 		turn := fmt.Sprintf("turn %d, %s", round, p.name)
 		if round > 0 {
 			same(t, turn+" does not serve what it found", s.see(t, b), want)

@@ -3,6 +3,7 @@ import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Base64;
 import java.util.HashMap;
+import java.util.HashSet;
 import java.util.HexFormat;
 import java.util.List;
 import java.util.Map;
@@ -20,6 +21,7 @@ import org.apache.kafka.clients.consumer.KafkaConsumer;
 import org.apache.kafka.clients.consumer.OffsetAndTimestamp;
 import org.apache.kafka.common.IsolationLevel;
 import org.apache.kafka.common.TopicPartition;
+import org.apache.kafka.common.TopicPartitionInfo;
 import org.apache.kafka.common.config.ConfigResource;
 import org.apache.kafka.common.header.Header;
 import org.apache.kafka.common.serialization.ByteArrayDeserializer;
@@ -53,10 +55,18 @@ public class See {
             var names = new TreeSet<>(admin.listTopics(new ListTopicsOptions().listInternal(true)).names().get());
             var topics = admin.describeTopics(names).allTopicNames().get();
             var resources = new ArrayList<ConfigResource>();
+            var leaderless = new HashSet<TopicPartition>();
             var partitions = new TreeSet<TopicPartition>((a, b) -> a.topic().equals(b.topic()) ? Integer.compare(a.partition(), b.partition()) : a.topic().compareTo(b.topic()));
             for (TopicDescription t : topics.values()) {
                 resources.add(new ConfigResource(ConfigResource.Type.TOPIC, t.name()));
-                t.partitions().forEach(p -> partitions.add(new TopicPartition(t.name(), p.partition())));
+                for (TopicPartitionInfo p : t.partitions()) {
+                    var tp = new TopicPartition(t.name(), p.partition());
+                    if (p.leader() == null || p.leader().isEmpty()) {
+                        leaderless.add(tp);
+                    } else {
+                        partitions.add(tp);
+                    }
+                }
             }
             var configs = admin.describeConfigs(resources).all().get();
             var start = offsets(admin, partitions, OffsetSpec.earliest(), IsolationLevel.READ_UNCOMMITTED);
@@ -82,8 +92,13 @@ public class See {
                     }
                 }
                 set.forEach((key, value) -> line("topic", name, "config", key, "value", value));
-                for (int i = 0; i < t.partitions().size(); i++) {
-                    partition(new TopicPartition(name, t.partitions().get(i).partition()), start, end, stable, newest, records, committed, found);
+                for (TopicPartitionInfo p : t.partitions()) {
+                    var tp = new TopicPartition(name, p.partition());
+                    if (leaderless.contains(tp)) {
+                        line("partition", tp.toString(), "leader", "none");
+                    } else {
+                        partition(tp, start, end, stable, newest, records, committed, found);
+                    }
                 }
             }
         }
