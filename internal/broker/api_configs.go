@@ -2,6 +2,7 @@ package broker
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -97,8 +98,20 @@ func (b *Broker) checkBrokerName(name, other string) string {
 	return ""
 }
 
+// topicEntries lists the keys that every topic has, and what else is set for this
+// one: keys of Kafka's tests, and those of other releases.
 func topicEntries(s *kafkaconf.Settings, topic map[string]string) []configEntry {
 	keys := kafkaconf.TopicKeys()
+	for _, name := range slices.Sorted(maps.Keys(topic)) {
+		if slices.ContainsFunc(keys, func(k kafkaconf.Key) bool { return k.Name == name }) {
+			continue
+		}
+		key, ok := kafkaconf.TopicKey(name)
+		if !ok {
+			key = kafkaconf.Key{Name: name, Type: kafkaconf.Unknown}
+		}
+		keys = append(keys, key)
+	}
 	entries := make([]configEntry, len(keys))
 	for i, key := range keys {
 		entries[i] = configEntry{key, s.Topic(key, topic), false}

@@ -62,6 +62,9 @@ func newTopicConfig(s *kafkaconf.Settings, topic map[string]string, syncAppends 
 		ProducerExpirationMs: brokerInt(s, "producer.id.expiration.ms"),
 		Sync:                 syncAppends,
 	}
+	if bytes := v.text("internal.segment.bytes"); bytes != "" {
+		c.log.SegmentBytes = int32(number(bytes))
+	}
 	for _, policy := range kafkaconf.Split(v.text("cleanup.policy")) {
 		c.log.Compact = c.log.Compact || policy == "compact"
 		c.log.Delete = c.log.Delete || policy == "delete"

@@ -678,21 +678,18 @@ var builders = map[string]builder{
 	"delete-topics: neither":         deleting(nil, wire.UUID{}),
 	"delete-topics: good":            deleting(value("a-deleted"), wire.UUID{}),
 
-	"configs: describe topic":              describing(topicKind, "TOPIC"),
-	"configs: describe unknown topic":      describing(topicKind, "not-there"),
-	"configs: describe invalid topic name": describing(topicKind, "a b"),
-	"configs: describe topic ''":           describing(topicKind, ""),
-	"configs: describe broker 1":           describing(brokerKind, "1"),
-	"configs: describe broker '' (cluster default)": func(s *stage, c errorCase) any {
-		s.request(1, altering(brokerKind, "", alteration{"log.cleaner.threads", set, value("2")})(s, c).(kmsg.Request))
-		return describing(brokerKind, "")(s, c)
-	},
-	"configs: describe broker 9":        describing(brokerKind, "9"),
-	"configs: describe broker 'x'":      describing(brokerKind, "x"),
-	"configs: describe broker logger 1": describing(loggerKind, "1"),
-	"configs: describe group":           describing(groupKind, "g"),
-	"configs: describe client metrics":  describing(kmsg.ConfigResourceTypeClientMetrics, "m"),
-	"configs: describe type 3":          describing(3, "x"),
+	"configs: describe topic":                       describing(topicKind, "TOPIC"),
+	"configs: describe unknown topic":               describing(topicKind, "not-there"),
+	"configs: describe invalid topic name":          describing(topicKind, "a b"),
+	"configs: describe topic ''":                    describing(topicKind, ""),
+	"configs: describe broker 1":                    describing(brokerKind, "1"),
+	"configs: describe broker '' (cluster default)": describing(brokerKind, ""), // min.insync.replicas, which a new cluster sets
+	"configs: describe broker 9":                    describing(brokerKind, "9"),
+	"configs: describe broker 'x'":                  describing(brokerKind, "x"),
+	"configs: describe broker logger 1":             describing(loggerKind, "1"),
+	"configs: describe group":                       describing(groupKind, "g"),
+	"configs: describe client metrics":              describing(kmsg.ConfigResourceTypeClientMetrics, "m"),
+	"configs: describe type 3":                      describing(3, "x"),
 
 	"configs: alter unknown topic":                          altering(topicKind, "nosuch", alteration{"retention.ms", set, value("1")}),
 	"configs: alter topic, unknown key":                     altering(topicKind, "TOPIC", alteration{"no.such", set, value("1")}),

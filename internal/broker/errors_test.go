@@ -48,12 +48,19 @@ var deviations = map[string]struct {
 		func(c *errorCase) { c.Connection, c.Code = "", 87 }},
 	"produce: ApiVersions on the connection after a Produce with null records": {"the connection works on",
 		func(c *errorCase) { c.Connection, c.Code = "", 0 }},
+	"frames: compact array length 4294967294": {"kmsg takes a length above 2^31-1 for null; nothing is allocated for it",
+		func(c *errorCase) { c.Connection = "answered" }},
+	"produce: magic 3":                  {"the text is kf's own", dropMessage},
+	"produce: magic 5":                  {"the text is kf's own", dropMessage},
+	"produce: magic -1":                 {"the text is kf's own", dropMessage},
+	"produce: batch length 0":           {"the text is kf's own", dropMessage},
+	"produce: 12 bytes of garbage":      {"the text is kf's own", dropMessage},
 	"configs: describe broker 1":        {"kf shows the keys that it heeds", dropFields},
 	"configs: describe broker logger 1": {"there are no Java loggers", dropFields},
 	"configs: describe group":           {"there are no groups yet", dropFields},
 	"configs: describe client metrics":  {"there are no client metrics", dropFields},
 	"configs: alter broker logger":      {"no logger has a level", func(c *errorCase) { c.Message = "Logger" }},
-	"configs: describe type 3":          {"another text", func(c *errorCase) { c.Message = "" }},
+	"configs: describe type 3":          {"the text is kf's own", dropMessage},
 	"configs: alter group, session timeout out of range": {"there are no groups yet",
 		func(c *errorCase) { c.Message = "Unknown group config name" }},
 
@@ -73,7 +80,8 @@ var deviations = map[string]struct {
 	"transactions: Produce v12 with the new epoch, sequence 0":                                         {"no transactions yet", nil},
 }
 
-func dropFields(c *errorCase) { c.Fields = nil }
+func dropFields(c *errorCase)  { c.Fields = nil }
+func dropMessage(c *errorCase) { c.Message = "" }
 
 // A stage is a broker and what the cases remember from one to the next.
 type stage struct {
@@ -212,6 +220,7 @@ func (s *stage) dial() {
 	if err != nil {
 		s.t.Fatal(err)
 	}
+	c.SetDeadline(time.Now().Add(20 * time.Second)) // a server that says nothing fails the test
 	s.conn = c
 }
 

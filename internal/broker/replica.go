@@ -276,6 +276,7 @@ func (s *replicas) apply(next *image.Image, d *image.Delta, config func(topic st
 	}
 	elr := next.ELREnabled()
 	var onDisk map[storage.TopicPartition]bool
+	var missing []*replica
 	for _, change := range d.Partitions {
 		p := change.New
 		r := s.get(change.Topic.ID, p.ID)
@@ -289,34 +290,49 @@ func (s *replicas) apply(next *image.Image, d *image.Delta, config func(topic st
 				}
 			}
 			r = &replica{tp: storage.TopicPartition{Topic: change.Topic.Name, Partition: p.ID}, id: change.Topic.ID, node: s.node}
-			s.add(r, p, elr, config(change.Topic.Name), onDisk[r.tp])
+			s.add(r, p, elr, config(change.Topic.Name))
+			if !onDisk[r.tp] { // the others are opened when they are asked for
+				missing = append(missing, r)
+			}
 		case r != nil && !here:
 			s.remove(r)
 		case r != nil:
 			s.change(r, p)
 		}
 	}
+	s.createAll(missing)
 	if len(d.Configs) > 0 || d.Features {
 		s.configure(d, elr, config)
 	}
 }
 
-func (s *replicas) add(r *replica, p *image.Partition, elr bool, c topicConfig, onDisk bool) {
+func (s *replicas) add(r *replica, p *image.Partition, elr bool, c topicConfig) {
 	r.state.Store(p)
 	r.elr.Store(elr)
 	r.minInsync.Store(int32(c.minInsyncReplicas))
 	s.mu.Lock()
 	s.hosted[replicaKey{r.id, p.ID}] = r
 	s.mu.Unlock()
-	if onDisk {
-		return // opened when it is asked for
+}
+
+// createdAtOnce is how many partitions are made at once: each waits for the disk,
+// which makes several durable in one go.
+const createdAtOnce = 16
+
+// createAll makes the directories of new replicas.
+func (s *replicas) createAll(rs []*replica) {
+	var wg sync.WaitGroup
+	slots := make(chan struct{}, createdAtOnce)
+	for _, r := range rs {
+		slots <- struct{}{}
+		wg.Go(func() {
+			defer func() { <-slots }()
+			if _, err := s.openFirst(r); err != nil {
+				s.log.Error("a partition could not be created; it is tried again when a client asks for it", "partition", r.tp, "error", err)
+			}
+		})
 	}
-	r.mu.Lock()
-	_, err := s.create(r)
-	r.mu.Unlock()
-	if err != nil {
-		s.log.Error("a partition could not be created; it is tried again when a client asks for it", "partition", r.tp, "error", err)
-	}
+	wg.Wait()
 }
 
 // remove ends the replica of a partition that is deleted, or moved elsewhere.

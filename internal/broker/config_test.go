@@ -1,0 +1,46 @@
+package broker
+
+import (
+	"testing"
+
+	"kf/internal/kafkaconf"
+)
+
+// TestSegmentBytes tests that Kafka's key for its own tests wins where a topic has
+// it, as topics of an existing directory may.
+func TestSegmentBytes(t *testing.T) {
+	for _, tt := range []struct {
+		topic map[string]string
+		want  int32
+	}{
+		{nil, 1 << 30},
+		{map[string]string{"segment.bytes": "2000000"}, 2_000_000},
+		{map[string]string{"segment.bytes": "2000000", "internal.segment.bytes": "4096"}, 4096},
+	} {
+		if got := newTopicConfig(&kafkaconf.Settings{}, tt.topic, false).log.SegmentBytes; got != tt.want {
+			t.Errorf("%v: a segment of %d bytes, want %d", tt.topic, got, tt.want)
+		}
+	}
+}
+
+// TestTopicEntries tests which keys a topic shows: those that every topic has, and
+// what else is set for it, hidden if nobody knows whether it is a secret.
+func TestTopicEntries(t *testing.T) {
+	listed := len(kafkaconf.TopicKeys())
+	if got := topicEntries(&kafkaconf.Settings{}, map[string]string{"retention.ms": "5"}); len(got) != listed {
+		t.Errorf("%d keys, want %d", len(got), listed)
+	}
+	all := topicEntries(&kafkaconf.Settings{}, map[string]string{"internal.segment.bytes": "4096", "message.format.version": "3.0"})
+	if len(all) != listed+2 {
+		t.Fatalf("%d keys, want %d", len(all), listed+2)
+	}
+	for i, want := range []struct {
+		name, value string
+		hidden      bool
+	}{{"internal.segment.bytes", "4096", false}, {"message.format.version", "3.0", true}} {
+		to := all[listed+i].describe(false, false)
+		if to.Name != want.name || to.IsSensitive != want.hidden || (to.Value == nil) != want.hidden || all[listed+i].value.Text != want.value {
+			t.Errorf("%+v, want %+v", to, want)
+		}
+	}
+}
