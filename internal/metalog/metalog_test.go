@@ -775,69 +775,90 @@ func (f crashFile) Sync() error {
 	return f.File.Sync()
 }
 
-// Wherever the process is killed, the log opens again and has every record that
-// was acknowledged, and no part of one that was not.
+// Wherever the process is killed, and wherever the power is lost, the log opens
+// again and has every record that was acknowledged, and no part of one that was
+// not.
 func TestKilledAnywhere(t *testing.T) {
-	life := func(c *cluster) (acknowledged []string, err error) {
-		if err := c.open(); err != nil {
-			return nil, err
-		}
-		for i := range 24 {
-			name := fmt.Sprintf("c%03d", i)
-			if err := c.config(name); err != nil {
-				return acknowledged, err
-			}
-			acknowledged = append(acknowledged, name)
-			if i%8 == 5 {
-				im, _ := c.b.Publish()
-				if err := c.log.Snapshot(im); err != nil {
-					return acknowledged, err
-				}
-			}
-		}
-		return acknowledged, c.log.Close()
-	}
-	options := func(c *cluster) { c.o.SegmentBytes, c.o.RetentionBytes = 700, 1500 }
+	t.Run("killed", func(t *testing.T) {
+		killAnywhere(t, func() (string, disk.FS, func()) { return t.TempDir(), disk.OS, func() {} })
+	})
+	t.Run("power lost", func(t *testing.T) {
+		killAnywhere(t, func() (string, disk.FS, func()) {
+			power := newPowerFS("/data")
+			return "/data", power, power.cut
+		})
+	})
+}
+
+// killAnywhere ends the life of a log at each operation of the file system that
+// place makes, with the directory that it names, and then calls end.
+func killAnywhere(t *testing.T, place func() (dir string, fsys disk.FS, end func())) {
+	t.Helper()
 	for n := 0; ; n++ {
-		c := newCluster(t, t.TempDir())
-		options(c)
-		c.o.FS = &crashFS{disk.OS, n}
-		acknowledged, err := life(c)
+		dir, fsys, end := place()
+		c := newCluster(t, dir)
+		c.o.SegmentBytes, c.o.RetentionBytes = 700, 1500
+		c.o.FS = &crashFS{fsys, n}
+		acknowledged, err := c.live()
 		if err == nil {
 			if n < 100 {
 				t.Fatalf("a life has only %d operations", n)
 			}
-			t.Logf("killed at each of %d operations", n)
+			t.Logf("ended at each of %d operations", n)
 			return
 		}
 		if !errors.Is(err, errCrash) {
-			t.Fatalf("killed at operation %d: %v", n, err)
+			t.Fatalf("ended at operation %d: %v", n, err)
 		}
 		if c.log != nil {
 			if err := c.log.Close(); err == nil {
-				t.Fatalf("killed at operation %d: closed as if nothing had happened", n)
+				t.Fatalf("ended at operation %d: closed as if nothing had happened", n)
 			}
 		}
-		c2 := newCluster(t, c.o.Dir)
-		options(c2)
+		end()
+		c2 := newCluster(t, dir)
+		c2.o = c.o
+		c2.o.FS = fsys
 		if err := c2.open(); err != nil {
-			t.Fatalf("killed at operation %d: %v", n, err)
+			t.Fatalf("ended at operation %d: %v", n, err)
 		}
 		got := c2.configs()
 		if len(got) == len(acknowledged)+1 { // written, but not acknowledged
 			got = got[:len(acknowledged)]
 		}
 		if !slices.Equal(got, acknowledged) {
-			t.Fatalf("killed at operation %d: %q, acknowledged were %q", n, got, acknowledged)
+			t.Fatalf("ended at operation %d: %q, acknowledged were %q", n, got, acknowledged)
 		}
 		c2.mustConfig("z")
 		c2.close()
+		end()
 		c2.mustOpen()
 		if got := c2.configs(); got[len(got)-1] != "z" {
-			t.Fatalf("killed at operation %d, opened, appended: %q", n, got)
+			t.Fatalf("ended at operation %d, opened, appended: %q", n, got)
 		}
 		c2.close()
 	}
+}
+
+// live opens the log, appends, writes snapshots, and closes it.
+func (c *cluster) live() (acknowledged []string, err error) {
+	if err := c.open(); err != nil {
+		return nil, err
+	}
+	for i := range 24 {
+		name := fmt.Sprintf("c%03d", i)
+		if err := c.config(name); err != nil {
+			return acknowledged, err
+		}
+		acknowledged = append(acknowledged, name)
+		if i%8 == 5 {
+			im, _ := c.b.Publish()
+			if err := c.log.Snapshot(im); err != nil {
+				return acknowledged, err
+			}
+		}
+	}
+	return acknowledged, c.log.Close()
 }
 
 // A full disk refuses an append and loses nothing; when there is room again the
