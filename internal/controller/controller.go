@@ -58,9 +58,6 @@ type Options struct {
 // LogOptions are the settings of the metadata log; zero values are Kafka's
 // defaults.
 type LogOptions struct {
-	// NoSync leaves it to the operating system when records reach the disk:
-	// for clusters that do not outlive their process.
-	NoSync         bool
 	SegmentBytes   int64 // metadata.log.segment.bytes
 	SegmentMs      int64 // metadata.log.segment.ms
 	SnapshotBytes  int64 // metadata.log.max.record.bytes.between.snapshots
@@ -141,8 +138,8 @@ func Open(ctx context.Context, o Options) (*Controller, error) {
 	var err error
 	c.log, c.builder, err = metalog.Open(ctx, metalog.Options{
 		FS: o.FS, Dir: o.Dir, NodeID: o.NodeID, DirectoryID: o.DirectoryID, Notice: o.Notice, Bootstrap: c.bootstrapRecords,
-		NoSync: o.Log.NoSync, SegmentBytes: o.Log.SegmentBytes, SegmentMs: o.Log.SegmentMs, SnapshotBytes: o.Log.SnapshotBytes,
-		SnapshotMs: o.Log.SnapshotMs, RetentionBytes: o.Log.RetentionBytes, RetentionMs: o.Log.RetentionMs,
+		SegmentBytes: o.Log.SegmentBytes, SegmentMs: o.Log.SegmentMs, SnapshotBytes: o.Log.SnapshotBytes, SnapshotMs: o.Log.SnapshotMs,
+		RetentionBytes: o.Log.RetentionBytes, RetentionMs: o.Log.RetentionMs,
 	})
 	if err != nil {
 		return nil, err

@@ -41,7 +41,7 @@ func start(t *testing.T, brokers int) *cluster {
 		t.Fatal(err)
 	}
 	cl := &cluster{t: t, epochs: map[int32]int64{}}
-	cl.o = controller.Options{FS: disk.OS, Dir: t.TempDir(), NodeID: 1, Levels: levels, Log: controller.LogOptions{NoSync: true}, Configs: configs,
+	cl.o = controller.Options{FS: disk.NoSync(disk.OS), Dir: t.TempDir(), NodeID: 1, Levels: levels, Configs: configs,
 		Notice: func(n storage.Notice) { cl.notices = append(cl.notices, n.Message) }}
 	cl.open()
 	for id := range int32(brokers) {

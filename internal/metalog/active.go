@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"time"
 
 	"kf/internal/format/batch"
 	"kf/internal/format/offsetindex"
@@ -20,8 +19,6 @@ const (
 	timeIndexSize = indexSize / timeindex.EntrySize * timeindex.EntrySize
 	indexInterval = 4096
 )
-
-func now() time.Time { return time.Now() }
 
 // active is a segment with its indexes, open for appending.
 type active struct {

@@ -26,7 +26,7 @@ func (l *Log) End() int64 { return l.end }
 // Offset is that of the first record. The records count together or not at all.
 // After an error nothing was appended.
 func (l *Log) Append(records []image.Record) (image.Position, error) {
-	at := now()
+	at := time.Now()
 	p, err := appendData(nil, records, l.end, l.quorum.epoch, at)
 	if err != nil {
 		return image.Position{}, err
@@ -120,10 +120,8 @@ func (l *Log) write(p []byte, n int, at time.Time) (image.Position, error) {
 		}
 		return image.Position{}, err
 	}
-	if !l.o.NoSync {
-		if err := a.log.Sync(); err != nil {
-			return image.Position{}, l.fail(err) // what is on the disk is unknown
-		}
+	if err := a.log.Sync(); err != nil {
+		return image.Position{}, l.fail(err) // what is on the disk is unknown
 	}
 	pos := image.Position{Offset: l.end, Epoch: l.quorum.epoch, Timestamp: at.UnixMilli()}
 	h, err := batch.DecodeHeader(p)

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"time"
 
 	"kf/internal/format/batch"
 	"kf/internal/format/control"
@@ -53,7 +54,7 @@ func (r *replay) run() error {
 	p := r.builder.Position()
 	p.Offset = l.end
 	r.builder.SetPosition(p)
-	l.freshFrom = now()
+	l.freshFrom = time.Now()
 	return nil
 }
 

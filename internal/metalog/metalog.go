@@ -67,7 +67,6 @@ type Options struct {
 	// directory holds none.
 	Bootstrap func() []image.Record
 
-	NoSync         bool // appends do not wait for the disk
 	SegmentBytes   int64
 	SegmentMs      int64
 	SnapshotBytes  int64 // new records after which a snapshot is due

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"slices"
+	"time"
 
 	"kf/internal/format/checkpoint"
 	"kf/internal/format/control"
@@ -137,7 +138,7 @@ func (l *Log) lead(b *image.Builder) error {
 	if !q.inLog {
 		records = append(records, q.records()...)
 	}
-	at := now()
+	at := time.Now()
 	if p, err = appendControl(nil, records, l.end, q.epoch, at); err != nil {
 		return err
 	}

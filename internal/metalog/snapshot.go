@@ -243,11 +243,11 @@ func (l *Log) findBootstrap() error {
 // SnapshotDue reports whether so much was appended, or so long ago, since the
 // newest snapshot that another one is due.
 func (l *Log) SnapshotDue() bool {
-	return l.fresh >= l.o.SnapshotBytes || l.fresh > 0 && now().Sub(l.freshFrom) >= time.Duration(l.o.SnapshotMs)*time.Millisecond
+	return l.fresh >= l.o.SnapshotBytes || l.fresh > 0 && time.Since(l.freshFrom) >= time.Duration(l.o.SnapshotMs)*time.Millisecond
 }
 
 // SnapshotTaken notes that a snapshot of the log's end is under way.
-func (l *Log) SnapshotTaken() { l.fresh, l.freshFrom = 0, now() }
+func (l *Log) SnapshotTaken() { l.fresh, l.freshFrom = 0, time.Now() }
 
 // Snapshot writes a snapshot of an image whose records are in the log, then
 // removes the oldest snapshots and segments if there is too much of them. It may
@@ -295,7 +295,7 @@ func (l *Log) writePart(part string, epoch int32, timestamp int64, records iter.
 		return err
 	}
 	defer func() { err = errors.Join(err, f.Close()) }()
-	at, pos, offset := now(), int64(0), int64(0)
+	at, pos, offset := time.Now(), int64(0), int64(0)
 	put := func(p []byte, n int, err error) error {
 		if err != nil {
 			return err
@@ -321,9 +321,6 @@ func (l *Log) writePart(part string, epoch int32, timestamp int64, records iter.
 	p, err = appendControl(p[:0], []any{&control.SnapshotFooterRecord{}}, offset, epoch, at)
 	if err := put(p, 1, err); err != nil {
 		return err
-	}
-	if l.o.NoSync {
-		return nil
 	}
 	return f.Sync()
 }
@@ -379,7 +376,7 @@ func (l *Log) tooOld() (id oldest, more bool, err error) {
 		return id, false, nil
 	}
 	at, err := l.snapshotTime(id.oldest)
-	return id, err == nil && now().UnixMilli()-at > l.o.RetentionMs, err
+	return id, err == nil && time.Now().UnixMilli()-at > l.o.RetentionMs, err
 }
 
 // snapshotTime returns when the last record of a snapshot was appended, ms.
