@@ -70,6 +70,8 @@ type FS struct {
 	// Decide is called before each operation, by one goroutine at a time; nil
 	// lets all be done.
 	Decide func(Op) Fault
+	// Before is called before that by any goroutine, and may block; N is not set.
+	Before func(Op)
 
 	mu      sync.Mutex
 	n       int
@@ -126,6 +128,9 @@ func (f *FS) Stopped() bool {
 // begin says what becomes of an operation; part is how many bytes of a failing
 // write are written.
 func (f *FS) begin(kind Kind, path string, size int) (part int, err error) {
+	if f.Before != nil {
+		f.Before(Op{Kind: kind, Path: path, Size: size})
+	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.stopped {
