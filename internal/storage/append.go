@@ -91,7 +91,8 @@ func (l *Log) leadLocked(r *validate.Result, c *Config, o AppendOptions) (Append
 	a := Appended{FirstOffset: first, LastOffset: h.LastOffset(), LogAppendTime: r.AppendTime, LogStartOffset: l.LogStartOffset()}
 	in := incoming{bytes: p, first: first, last: h.LastOffset(), maxTime: h.MaxTimestamp, maxTimeOffset: h.LastOffset()}
 	if h.ProducerID >= 0 {
-		in.sent = append(in.one[:0], sent{h, marker})
+		in.sent = append(l.sent[:0], sent{*h, marker})
+		l.sent = in.sent
 	}
 	if err := l.epochs.assign(o.LeaderEpoch, first); err != nil {
 		return Appended{}, l.failed(err)
@@ -167,7 +168,7 @@ func follow(p []byte) (incoming, error) {
 			if err != nil {
 				return fmt.Errorf("%w: control batch at offset %d: %w", ErrInvalidRecord, h.BaseOffset, err)
 			}
-			in.sent = append(in.sent, sent{new(*h), marker})
+			in.sent = append(in.sent, sent{*h, marker})
 		}
 		if h.MaxTimestamp > in.maxTime {
 			in.maxTime, in.maxTimeOffset = h.MaxTimestamp, in.last
@@ -221,12 +222,11 @@ type incoming struct {
 	maxTime, maxTimeOffset int64
 
 	sent []sent // the batches with a producer ID
-	one  [1]sent
 }
 
 // A sent is a batch with a producer ID, and what it says if it is a marker.
 type sent struct {
-	header *batch.Header
+	header batch.Header
 	marker *endMarker
 }
 
@@ -284,11 +284,12 @@ func (l *Log) applySent(all []sent) (aborted []txnindex.Entry) {
 	}
 	l.state.Lock()
 	defer l.state.Unlock()
-	for _, b := range all {
+	for i := range all {
+		b := &all[i]
 		if b.marker == nil && b.header.Control() {
 			continue
 		}
-		done, stable, ok := l.producers.apply(b.header, b.marker)
+		done, stable, ok := l.producers.apply(&b.header, b.marker)
 		if ok && b.marker.abort {
 			aborted = append(aborted, txnindex.Entry{
 				ProducerID: done.producer, FirstOffset: done.first, LastOffset: done.last, LastStableOffset: stable,

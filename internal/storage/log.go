@@ -70,7 +70,8 @@ type Log struct {
 	producers producers
 	snapshots []int64 // offsets of the producer snapshots that are there, rising
 	epochs    epochs
-	written   bool // something was appended or cut since the log was opened
+	sent      []sent // scratch space of appends
+	written   bool   // something was appended or cut since the log was opened
 	removals  map[*time.Timer]struct{}
 	flushing  *time.Timer // for flush.ms, nil if none waits
 

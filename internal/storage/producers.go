@@ -274,8 +274,12 @@ func markerOf(h *batch.Header, p []byte) (*endMarker, error) {
 	if !h.Control() || h.ProducerID < 0 || h.Count == 0 {
 		return nil, nil
 	}
+	return decodeMarker(*h, p)
+}
+
+func decodeMarker(h batch.Header, p []byte) (*endMarker, error) {
 	d := batch.Decoder{MaxInflated: 1 << 20}
-	rs, err := d.Open(*h, p)
+	rs, err := d.Open(h, p)
 	if err != nil {
 		return nil, err
 	}
