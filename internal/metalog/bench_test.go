@@ -6,7 +6,6 @@ import (
 
 	"kf/internal/format/kraftrec"
 	"kf/internal/image"
-	"kf/internal/storage/disk"
 	"kf/internal/wire"
 )
 
@@ -16,7 +15,6 @@ func BenchmarkOpen(b *testing.B) {
 	const n = 100_000
 	b.Run("log", func(b *testing.B) {
 		c := newCluster(b, b.TempDir())
-		c.o.FS = disk.NoSync(disk.OS)
 		c.mustOpen()
 		for range n {
 			if err := c.append(image.Record{Message: &kraftrec.NoOpRecord{}}); err != nil {
@@ -28,7 +26,6 @@ func BenchmarkOpen(b *testing.B) {
 	})
 	b.Run("snapshot", func(b *testing.B) {
 		c := newCluster(b, b.TempDir())
-		c.o.FS = disk.NoSync(disk.OS)
 		c.mustOpen()
 		for t := range n / 1000 {
 			id := wire.UUID{0: byte(t), 15: 1}

@@ -130,7 +130,7 @@ func (r *replay) readSegment(i int) (err error) {
 		case err != nil:
 			return err
 		case h.BaseOffset != r.next:
-			return &Error{rd.path, pos, h.BaseOffset, fmt.Errorf("%w: the batch before ends at %d; restore the segment from a copy", ErrGap, r.next)}
+			return &Error{rd.path, pos, h.BaseOffset, fmt.Errorf("%w: the next one must be %d; %s", ErrGap, r.next, r.wayOut(pos, i))}
 		}
 		if err := a.note(h, pos); err != nil {
 			return err
@@ -209,12 +209,16 @@ func (r *replay) refuse(rd *reader, i int, damage error) error {
 		return err
 	}
 	e, _ := errors.AsType[*Error](damage)
-	later := ""
-	if i < len(l.segments)-1 {
-		later = " and removing the segments behind it"
+	return &Error{e.Path, e.Pos, r.next, fmt.Errorf("%w; a sound batch follows in %s at byte %d, so this is no unfinished write: %s", e.Err, path, at, r.wayOut(e.Pos, i))}
+}
+
+// wayOut says what can be done about damage at a position of segment i.
+func (r *replay) wayOut(pos int64, i int) string {
+	text := fmt.Sprintf("restore the file from a copy, or give up all changes of the cluster from offset %d on by cutting it to %d bytes", r.next, pos)
+	if i < len(r.log.segments)-1 {
+		text += " and removing the segments behind it"
 	}
-	return &Error{e.Path, e.Pos, r.next, fmt.Errorf("%w; a sound batch follows in %s at byte %d, so this is not the end of an unfinished write, and what follows would be lost without it: restore the file from a copy, or give up all changes of the cluster from offset %d on by cutting the file to %d bytes%s",
-		e.Err, path, at, r.next, e.Pos, later)}
+	return text
 }
 
 func (l *Log) soundIn(path string, size, offset int64) (at int64, err error) {

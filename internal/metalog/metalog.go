@@ -159,6 +159,9 @@ func (l *Log) open(ctx context.Context) (*image.Builder, error) {
 		return nil, err
 	}
 	if !r.data {
+		if err := l.checkNew(); err != nil {
+			return nil, err
+		}
 		if err := l.findBootstrap(); err != nil {
 			return nil, err
 		}
@@ -203,6 +206,26 @@ func (l *Log) makeDir() error {
 		return err
 	}
 	return l.writePartitionMetadata()
+}
+
+// ErrLost says that the records of a cluster are gone.
+var ErrLost = errors.New("the metadata log has no records")
+
+// checkNew refuses to make a new cluster where there are partitions: it would not
+// know them. Kafka renames them to -stray.
+func (l *Log) checkNew() error {
+	entries, err := l.o.FS.ReadDir(l.o.Dir)
+	if err != nil {
+		return err
+	}
+	for _, e := range entries {
+		p, err := logdir.ParsePartitionDir(e.Name())
+		if err != nil || !e.IsDir() || p.Role != logdir.RoleCurrent || p.Topic == logdir.TopicClusterMetadata {
+			continue
+		}
+		return fmt.Errorf("%s: %w, but the directory has partitions such as %s, which a new cluster would not know: restore the log from a copy, or start in an empty directory", l.dir, ErrLost, e.Name())
+	}
+	return nil
 }
 
 // list finds segments and snapshots and removes what a stop left behind.

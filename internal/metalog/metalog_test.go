@@ -38,7 +38,7 @@ type cluster struct {
 
 func newCluster(t testing.TB, dir string) *cluster {
 	c := &cluster{t: t}
-	c.o = metalog.Options{FS: disk.OS, Dir: dir, NodeID: 1, Bootstrap: func() []image.Record { return levels }, Notice: func(n storage.Notice) {
+	c.o = metalog.Options{FS: disk.NoSync(disk.OS), Dir: dir, NodeID: 1, Bootstrap: func() []image.Record { return levels }, Notice: func(n storage.Notice) {
 		c.notices = append(c.notices, n.Path+": "+n.Message)
 	}}
 	return c
@@ -298,6 +298,32 @@ func TestDamage(t *testing.T) {
 			}
 			c.close()
 		})
+	}
+}
+
+// Where there are partitions and no records of a cluster a new one would make
+// strays of them.
+func TestLost(t *testing.T) {
+	c := newCluster(t, t.TempDir())
+	c.mustOpen()
+	c.close()
+	for _, name := range []string{"orders-0.0123456789abcdef0123456789abcdef-stray", "orders-0"} {
+		if err := os.Mkdir(filepath.Join(c.o.Dir, name), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.RemoveAll(metalog.Dir(c.o.Dir)); err != nil {
+			t.Fatal(err)
+		}
+		err := c.open()
+		if lost := name == "orders-0"; lost != errors.Is(err, metalog.ErrLost) || !lost && err != nil {
+			t.Fatalf("with %s: %v", name, err)
+		}
+		if err == nil {
+			c.close()
+		}
+	}
+	if logs := c.glob("*.checkpoint"); len(logs) > 0 {
+		t.Errorf("a cluster was made: %q", logs)
 	}
 }
 
@@ -780,7 +806,7 @@ func (f crashFile) Sync() error {
 // not.
 func TestKilledAnywhere(t *testing.T) {
 	t.Run("killed", func(t *testing.T) {
-		killAnywhere(t, func() (string, disk.FS, func()) { return t.TempDir(), disk.OS, func() {} })
+		killAnywhere(t, func() (string, disk.FS, func()) { return t.TempDir(), disk.NoSync(disk.OS), func() {} })
 	})
 	t.Run("power lost", func(t *testing.T) {
 		killAnywhere(t, func() (string, disk.FS, func()) {

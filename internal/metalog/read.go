@@ -161,6 +161,9 @@ type visitor struct {
 //
 // Source: Kafka 4.4.0, RecordsIterator.java.
 func walk(path string, pos int64, h batch.Header, p []byte, v visitor) error {
+	if h.LastOffsetDelta != h.Count-1 {
+		return &Error{path, pos, h.BaseOffset, fmt.Errorf("%w: %d records, last offset delta %d", ErrRules, h.Count, h.LastOffsetDelta)}
+	}
 	d := batch.Decoder{MaxInflated: maxBatch}
 	records, err := d.Open(h, p)
 	if err != nil {
