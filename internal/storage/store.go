@@ -29,6 +29,9 @@ type StoreOptions struct {
 	Notice func(Notice) // called from several goroutines
 	// Failed is called once for a log directory that goes offline.
 	Failed func(dir int, err error)
+	// Moved is called when the log of a partition is replaced by another one,
+	// which Open returns; nil for nobody.
+	Moved func(tp TopicPartition)
 	// LogConfig returns the settings of a topic's logs.
 	LogConfig func(topic string) Config
 
@@ -73,10 +76,12 @@ type replica struct {
 	tp  TopicPartition
 	dir *logDir
 
+	moving atomic.Bool
+
 	mu   sync.Mutex // held while the log is opened or goes away
 	log  atomic.Pointer[Log]
 	id   wire.UUID // of its topic, once it is open
-	gone bool      // deleted, or renamed to -stray
+	gone bool      // deleted, a stray, or moved to another directory
 	// clean says that the directory was left by a clean stop and nothing was
 	// written since.
 	clean bool
@@ -90,6 +95,9 @@ func OpenStore(ctx context.Context, o StoreOptions) (*Store, error) {
 	s := &Store{o: o, replicas: map[TopicPartition]*replica{}, removals: map[string]*time.Timer{}}
 	if s.o.Notice == nil {
 		s.o.Notice = func(Notice) {}
+	}
+	if s.o.Moved == nil {
+		s.o.Moved = func(TopicPartition) {}
 	}
 	for i, path := range o.Dirs {
 		d := &logDir{index: i, path: path}
@@ -175,6 +183,7 @@ func (s *Store) Start() {
 	ctx, stop := context.WithCancel(context.Background())
 	s.stop = stop
 	s.recover(ctx)
+	s.resumeMoves(ctx)
 	s.every(ctx, s.o.HighWatermarkCheckpointMs, func() { s.checkpoint(highWatermarks) })
 	s.every(ctx, s.o.FlushCheckpointMs, func() { s.checkpoint(recoveryPoints, logStarts) })
 	s.every(ctx, s.o.RetentionCheckMs, func() { s.retain(ctx) })

@@ -135,11 +135,17 @@ func (s *Store) find(tp TopicPartition) (*replica, error) {
 // fails with ErrNoReplica, ErrTopicID, ErrOffline, or with what is wrong with
 // the directory.
 func (s *Store) Open(ctx context.Context, tp TopicPartition, id wire.UUID) (*Log, error) {
-	r, err := s.find(tp)
-	if err != nil {
-		return nil, err
+	for {
+		r, err := s.find(tp)
+		if err != nil {
+			return nil, err
+		}
+		l, err := s.open(ctx, r, id)
+		if errors.Is(err, ErrNoReplica) {
+			continue // it was moved to another log directory, or deleted
+		}
+		return l, err
 	}
-	return s.open(ctx, r, id)
 }
 
 // Get returns the log of a partition if it is open, else nil.

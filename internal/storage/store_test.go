@@ -34,9 +34,9 @@ type storeSetup struct {
 func newStoreSetup(t testing.TB, dirs int) *storeSetup {
 	s := &storeSetup{t: t}
 	config := testConfig()
-	config.FileDeleteDelayMs = 1000
+	config.FileDeleteDelayMs, config.SegmentIndexBytes = 1000, 1<<20
 	s.o = StoreOptions{
-		FS: disk.OS, RecoveryThreads: 2,
+		FS: disk.NoSync(disk.OS), RecoveryThreads: 2,
 		FlushCheckpointMs: 60000, HighWatermarkCheckpointMs: 5000, RetentionCheckMs: 300000,
 		LogConfig: func(string) Config { return config },
 		Notice: func(n Notice) {
