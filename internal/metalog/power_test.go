@@ -165,7 +165,7 @@ func (h powerHandle) Sync() error {
 	return nil
 }
 
-func (h powerHandle) Stat() (fs.FileInfo, error) { return powerInfo{h.powerFile, h.name}, nil }
+func (h powerHandle) Stat() (fs.FileInfo, error) { return powerInfo(h), nil }
 func (powerHandle) Close() error                 { return nil }
 func (powerHandle) OS() *os.File                 { return nil }
 
