@@ -43,31 +43,28 @@ func (a *answer) release() {
 }
 
 // send writes the answer, and calls progress whenever some of it is gone.
-func (a *answer) send(c net.Conn, regions regionSender, progress func()) error {
+func (a *answer) send(out output, progress func()) error {
 	from := 0
 	for i := range a.holes {
 		h := &a.holes[i]
-		if h.at > from {
-			if _, err := c.Write(a.buf.b[from:h.at]); err != nil {
-				return err
-			}
-			from = h.at
+		if err := out.write(a.buf.b[from:h.at], true); err != nil {
+			return err
 		}
-		if err := regions.send(&h.region, progress); err != nil {
+		from = h.at
+		if err := out.send(&h.region, progress); err != nil {
 			return err
 		}
 		h.region.Release()
 	}
-	if from == len(a.buf.b) {
-		return nil
-	}
-	_, err := c.Write(a.buf.b[from:])
+	err := out.write(a.buf.b[from:], false)
 	progress()
 	return err
 }
 
-// A regionSender sends regions of files to one connection.
-type regionSender interface {
+// An output writes to one connection.
+type output interface {
+	// write writes bytes; more says that others follow at once.
+	write(p []byte, more bool) error
 	send(r *storage.Region, progress func()) error
 }
 
@@ -77,6 +74,14 @@ const maxChunk = 1 << 20
 // copier sends through a buffer: what a connection that cannot take a file
 // (another system, TLS) is given.
 type copier struct{ conn net.Conn }
+
+func (c copier) write(p []byte, _ bool) error {
+	if len(p) == 0 {
+		return nil
+	}
+	_, err := c.conn.Write(p)
+	return err
+}
 
 func (c copier) send(r *storage.Region, progress func()) error {
 	b := newBuffer(min(r.Len(), maxChunk))

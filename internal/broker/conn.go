@@ -261,9 +261,9 @@ func (c *conn) panicked(of *call, p any) {
 
 // write writes answers in the order of the requests.
 func (c *conn) write() {
-	regions := newRegionSender(c.nc)
+	out := newOutput(c.nc)
 	for started := range c.queue {
-		if err := c.writeOne(started, regions); err != nil {
+		if err := c.writeOne(started, out); err != nil {
 			if !errors.Is(err, net.ErrClosed) {
 				c.server.log.Debug("connection ends", "client", c.nc.RemoteAddr(), "request", started.String(), "reason", err)
 			}
@@ -277,7 +277,7 @@ func (c *conn) write() {
 }
 
 // writeOne waits for the reply to a call and writes it.
-func (c *conn) writeOne(started *call, regions regionSender) (err error) {
+func (c *conn) writeOne(started *call, out output) (err error) {
 	var r reply
 	select {
 	case r = <-started.ready:
@@ -297,7 +297,7 @@ func (c *conn) writeOne(started *call, regions regionSender) (err error) {
 		defer c.sent(int64(cap(a.buf.b)))
 	}
 	defer a.release()
-	return a.send(c.nc, regions, c.progress)
+	return a.send(out, c.progress)
 }
 
 func (c *conn) build(of *call, build func() (*answer, error)) (_ *answer, err error) {

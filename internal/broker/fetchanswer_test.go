@@ -234,7 +234,7 @@ func TestSend(t *testing.T) {
 			fsys.leaked = false // by the look-ups, which read headers
 			fsys.mu.Unlock()
 			sent := make(chan error, 1)
-			go func() { sent <- a.send(server, newRegionSender(server), func() {}) }()
+			go func() { sent <- a.send(newOutput(server), func() {}) }()
 			got, err := readFrame(client)
 			if err != nil {
 				t.Fatal(err)
@@ -267,7 +267,7 @@ func TestSend(t *testing.T) {
 func answerCutOff(t *testing.T, a *answer, connect func(t *testing.T) (client, server net.Conn)) {
 	client, server := connect(t)
 	sent := make(chan error, 1)
-	go func() { sent <- a.send(server, newRegionSender(server), func() {}) }()
+	go func() { sent <- a.send(newOutput(server), func() {}) }()
 	if _, err := io.ReadFull(client, make([]byte, 1000)); err != nil {
 		t.Error(err)
 	}

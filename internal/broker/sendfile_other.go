@@ -4,5 +4,5 @@ package broker
 
 import "net"
 
-// newRegionSender returns the way to send regions over c.
-func newRegionSender(c net.Conn) regionSender { return copier{c} }
+// newOutput returns the way to write answers to c.
+func newOutput(c net.Conn) output { return copier{c} }
