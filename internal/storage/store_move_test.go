@@ -18,14 +18,14 @@ import (
 
 // moveSetup returns a store with a partition of several segments in the first
 // of two log directories, and its records.
-func moveSetup(t testing.TB) (s *storeSetup, store *Store, want []string) {
+func moveSetup(t testing.TB, records int) (s *storeSetup, store *Store, want []string) {
 	s = newStoreSetup(t, 2)
 	config := testConfig()
 	config.SegmentBytes, config.IndexIntervalBytes, config.SegmentIndexBytes = 500, 100, 4000
 	s.o.LogConfig = func(string) Config { return config }
 	store = s.start()
 	l := s.create(store, "a", 0, topicA, 0)
-	for i := range 20 {
+	for i := range records {
 		p := produced(7, 0, int32(i), 1)
 		p.values = []string{fmt.Sprintf("v%d", i)}
 		if _, err := l.Append(p.bytes(t), AppendOptions{}); err != nil {
@@ -34,7 +34,7 @@ func moveSetup(t testing.TB) (s *storeSetup, store *Store, want []string) {
 		l.SetHighWatermark(l.LogEndOffset())
 		want = append(want, fmt.Sprintf("%d=v%d", i, i))
 	}
-	if len(l.segments()) < 3 {
+	if len(l.segments()) < 2 {
 		t.Fatalf("only %d segments", len(l.segments()))
 	}
 	if _, err := l.RaiseLogStart(2); err != nil {
@@ -44,7 +44,7 @@ func moveSetup(t testing.TB) (s *storeSetup, store *Store, want []string) {
 }
 
 func TestStoreMove(t *testing.T) {
-	s, store, want := moveSetup(t)
+	s, store, want := moveSetup(t, 20)
 	var moved []TopicPartition
 	store.o.Moved = func(tp TopicPartition) { moved = append(moved, tp) }
 	tp := TopicPartition{"a", 0}
@@ -108,7 +108,7 @@ func TestStoreMove(t *testing.T) {
 // TestStoreMoveUnderLoad moves a partition to and fro while it is written and
 // read: a writer that goes on with the next log loses nothing.
 func TestStoreMoveUnderLoad(t *testing.T) {
-	s, store, want := moveSetup(t)
+	s, store, want := moveSetup(t, 20)
 	config := s.o.LogConfig("a")
 	config.SegmentBytes = 50000
 	tp := TopicPartition{"a", 0}
@@ -155,7 +155,7 @@ func TestStoreMoveUnderLoad(t *testing.T) {
 }
 
 func TestStoreMoveEnds(t *testing.T) {
-	s, store, want := moveSetup(t)
+	s, store, want := moveSetup(t, 20)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	if err := store.Move(ctx, TopicPartition{"a", 0}, 1); !errors.Is(err, context.Canceled) {
@@ -175,7 +175,7 @@ func TestStoreMoveEnds(t *testing.T) {
 func TestStoreFutures(t *testing.T) {
 	const future = "a-0.0123456789abcdef0123456789abcdef-future"
 	t.Run("unfinished", func(t *testing.T) {
-		s, store, want := moveSetup(t)
+		s, store, want := moveSetup(t, 20)
 		s.close(store, 1)
 		if err := os.CopyFS(s.path(1, future), os.DirFS(s.path(0, "a-0"))); err != nil {
 			t.Fatal(err)
@@ -195,7 +195,7 @@ func TestStoreFutures(t *testing.T) {
 		s.noticed("0 "+future, "the move begins anew")
 	})
 	t.Run("alone", func(t *testing.T) {
-		s, store, want := moveSetup(t)
+		s, store, want := moveSetup(t, 20)
 		s.close(store, 1)
 		if err := os.Rename(s.path(0, "a-0"), s.path(1, future)); err != nil {
 			t.Fatal(err)
@@ -220,7 +220,7 @@ func TestStoreFutures(t *testing.T) {
 // start has all records.
 func TestStoreMoveKilled(t *testing.T) {
 	for n := 0; ; n++ {
-		s, store, want := moveSetup(t)
+		s, store, want := moveSetup(t, 9)
 		s.close(store, 1)
 		count, reached := 0, false
 		begun := false
