@@ -27,6 +27,7 @@ import (
 type Type int8
 
 const (
+	Unknown  Type = 0 // of a key that Kafka does not know
 	Boolean  Type = 1
 	String   Type = 2
 	Int      Type = 3 // 32 bits
@@ -38,7 +39,7 @@ const (
 	Password Type = 9 // never shown
 )
 
-var typeNames = [...]string{Boolean: "BOOLEAN", String: "STRING", Int: "INT", Short: "SHORT", Long: "LONG", Double: "DOUBLE", List: "LIST", Class: "CLASS", Password: "PASSWORD"}
+var typeNames = [...]string{Unknown: "UNKNOWN", Boolean: "BOOLEAN", String: "STRING", Int: "INT", Short: "SHORT", Long: "LONG", Double: "DOUBLE", List: "LIST", Class: "CLASS", Password: "PASSWORD"}
 
 func (t Type) String() string { return typeNames[t] }
 
@@ -80,8 +81,9 @@ type Synonym struct {
 	Factor int64
 }
 
-// Sensitive reports whether the value must never be shown.
-func (k *Key) Sensitive() bool { return k.Type == Password }
+// Sensitive reports whether the value must never be shown. It may be a password
+// if nobody knows the key.
+func (k *Key) Sensitive() bool { return k.Type == Password || k.Type == Unknown }
 
 // A check is a rule that only few keys have.
 type check int8
@@ -95,7 +97,7 @@ const (
 
 // topicKeys and brokerKeys are sorted by name.
 var (
-	topicIndex  = index(topicKeys)
+	topicIndex  = index(append(TopicKeys(), internalTopicKeys...))
 	brokerIndex = index(brokerKeys)
 )
 
@@ -107,8 +109,9 @@ func index(keys []Key) map[string]*Key {
 	return m
 }
 
-// TopicKeys returns the keys of topics, sorted by name. The slice is the
-// caller's, what the keys refer to is not.
+// TopicKeys returns the keys of topics, sorted by name, without those that
+// DescribeConfigs does not list unless they are set. The slice is the caller's,
+// what the keys refer to is not.
 func TopicKeys() []Key { return slices.Clone(topicKeys) }
 
 // TopicKey returns a key of topics; ok is false if Kafka has none of that name.

@@ -45,3 +45,9 @@ var topicKeys = []Key{
 	{Name: "segment.ms", Type: Long, Default: "604800000", HasDefault: true, Synonyms: []Synonym{{"log.roll.ms", 1}, {"log.roll.hours", hour}}, Min: new(int64(1)), Doc: "After how many ms a new segment begins even if the last one is not full."},
 	{Name: "unclean.leader.election.enable", Type: Boolean, Default: "false", HasDefault: true, Synonyms: []Synonym{{"unclean.leader.election.enable", 1}}, Doc: "Whether a replica that is not in sync may become leader if no other can, at the price of records."},
 }
+
+// internalTopicKeys are keys that Kafka has for its own tests. A topic can have
+// them all the same.
+var internalTopicKeys = []Key{
+	{Name: "internal.segment.bytes", Type: Int, Doc: "At which size, in bytes, a new segment begins, without the lower bound of segment.bytes, which it overrides."},
+}
