@@ -21,6 +21,7 @@ import (
 func TestServe(t *testing.T) {
 	seed := seed(t)
 	s := newStage(t)
+	t.Run("clients", s.clients)
 	t.Run("swap", func(t *testing.T) { s.swap(t, seed, false) })
 	t.Run("swap after kill", func(t *testing.T) { s.swap(t, seed, true) })
 }
