@@ -15,7 +15,7 @@ PLATFORMS   := linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 windows/amd64
 KF_FIXTURES ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo test test-fixtures interop interop-fixtures bench fuzz lint cross completions man
+.PHONY: help build demo soak test test-fixtures interop interop-fixtures bench fuzz lint cross completions man
 
 help: ## List the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  \1\t/' | expand -t 18
@@ -23,7 +23,8 @@ help: ## List the targets
 build: ## Build bin/kf, one static binary (VERSION=v1.2.3 names it)
 	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '$(LDFLAGS)' -o bin/kf ./cmd/kf
 
-demo: build ## Show what kf does, on files that Kafka wrote
+demo: build ## Start a broker, write to it, show its files; then files that Kafka wrote
+	@$(GO) build -o bin/demo ./internal/demo
 	@PATH="$(CURDIR)/bin:$$PATH" bash cmd/kf/testdata/demo.sh
 
 # The race detector needs a C compiler: without one the tests run all the same.
@@ -34,6 +35,11 @@ test: ## Run all tests, with the race detector where it works
 		echo "make test: no C compiler, so the tests run without the race detector"; \
 		set -x; $(GO) test ./...; \
 	fi
+
+# KF_CRASH_ROUNDS=N kills it more or less often, KF_SEED=N repeats the random
+# choices of a run.
+soak: ## Kill a broker with -9 a hundred times under load, and look for lost records
+	KF_CRASH_ROUNDS=$${KF_CRASH_ROUNDS:-100} $(GO) test -count=1 -timeout 60m -v -run 'TestCrash$$' ./cmd/kf
 
 test-fixtures: ## Run the tests on directories that Kafka wrote: KF_FIXTURES=DIR
 	@if [ -z "$(KF_FIXTURES)" ] || [ ! -d "$(KF_FIXTURES)" ]; then \

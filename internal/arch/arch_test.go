@@ -20,7 +20,7 @@ var layers = []struct {
 	packages []string
 	inner    bool // its packages may import each other
 }{
-	{"programs", []string{"cmd/kf", "cmd/man"}, false},
+	{"programs", []string{"cmd/kf", "cmd/man", "internal/demo"}, false},
 	{"command tree", []string{"cmd"}, false},
 	{"command packages", []string{"dump", "topics", "groups", "reassign", "leader", "produce", "consume"}, false},
 	{"what commands share", []string{"internal/config", "internal/render", "internal/cli"}, true},

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Shows what kf does with files that Apache Kafka 4.4.0 wrote (README.md in
-# kafka-4.4 says which). "make demo" runs it with kf in PATH; a test compares what
-# it prints with demo.golden.
+# Shows what kf does: a broker with its files, then files that Apache Kafka 4.4.0
+# wrote (README.md in kafka-4.4 says which). "make demo" runs it with kf and the
+# client internal/demo in PATH; a test compares what it prints with demo.golden.
 set -u
 cd "$(dirname "$0")/kafka-4.4" || exit 1
 unset KF_OUTPUT KF_COLOR KF_QUIET KF_KEY_FORMAT KF_VALUE_FORMAT
@@ -26,6 +26,43 @@ try() {
 }
 
 first=00000000000000000000
+fixtures=$PWD
+tmp=$(mktemp -d) || exit 1
+broker=
+trap '[ -z "$broker" ] || kill "$broker" 2>/dev/null; rm -rf "$tmp"' EXIT
+cd "$tmp" || exit 1
+
+heading 'A broker'
+why 'On the loopback interface, ready in some milliseconds. Any Kafka client can use it.'
+printf '\n$ kf serve --data-dir data --topic orders:2 &\n'
+kf serve --data-dir data --topic orders:2 --listen 127.0.0.1:0 --ready-file ready --log-level warn >out 2>&1 &
+broker=$!
+for _ in $(seq 500); do
+    [ -e ready ] && break
+    kill -0 "$broker" 2>/dev/null || break
+    sleep 0.02
+done
+if [ ! -e ready ]; then
+    cat out >&2
+    echo 'demo: the broker did not start' >&2
+    exit 1
+fi
+cat out
+demo "$(cat ready)" orders || exit 1
+
+heading 'Its data are the files of an Apache Kafka broker'
+why 'Stop it, and Apache Kafka starts on this directory; kf serve starts on one of Kafka.'
+printf '\n$ ls data data/orders-0\n'
+ls data data/orders-0
+try 0 dump data/orders-0/$first.log
+try 0 dump-log --print-data-log --files data/orders-0/$first.log
+kill "$broker"
+wait "$broker" || { echo 'demo: the broker did not stop cleanly' >&2; exit 1; }
+broker=
+why '' 'Stopped. What a clean stop leaves lets the next start trust the files without reading them.'
+try 0 dump data/replication-offset-checkpoint data/.kafka_cleanshutdown data/orders-0/00000000000000000003.snapshot
+
+cd "$fixtures" || exit 1
 
 heading 'Records of a segment'
 why 'Three records of a transaction, the marker that aborts it, and one of the next.' \
