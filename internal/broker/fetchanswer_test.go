@@ -29,14 +29,13 @@ func testLog(t testing.TB, fsys disk.FS, records, size int) *storage.Log {
 			t.Fatal(err)
 		}
 	}
-	l.SetHighWatermark(l.LogEndOffset())
 	return l
 }
 
 // region returns the first n bytes of a log.
 func region(t testing.TB, l *storage.Log, n int) storage.Region {
 	t.Helper()
-	r, err := l.Read(0, 1<<30, storage.ToHighWatermark, false)
+	r, err := l.Read(0, 1<<30, storage.ToLogEnd, false)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -213,11 +212,11 @@ func TestSend(t *testing.T) {
 			defer client.Close()
 			defer server.Close()
 			newAnswer := func() *answer {
-				all, err := l.Read(0, 1<<30, storage.ToHighWatermark, true)
+				all, err := l.Read(0, 1<<30, storage.ToLogEnd, true)
 				if err != nil {
 					t.Fatal(err)
 				}
-				few, err := l.Read(7, 100, storage.ToHighWatermark, true)
+				few, err := l.Read(7, 100, storage.ToLogEnd, true)
 				if err != nil {
 					t.Fatal(err)
 				}
