@@ -204,7 +204,7 @@ func TestCrash(t *testing.T) {
 	b.stop(t)
 	b = serve(t, dir, addr)
 
-	got := readAll(t, addr, topic, partitions)
+	got := readAll(t, addr, topic, partitions, records(t, addr, topic))
 	seen := map[string]bool{}
 	for partition, values := range got {
 		last := map[string]int{}
@@ -261,21 +261,21 @@ func newClient(t *testing.T, addr string, opts ...kgo.Opt) *kgo.Client {
 	return c
 }
 
-// readAll returns the values of all records of a topic by partition, in order.
-func readAll(t *testing.T, addr, topic string, partitions int) map[int32][]string {
+// readAll returns the values of want records of a topic by partition, in order.
+// It fails if the topic has another number of partitions or fewer records.
+func readAll(t *testing.T, addr, topic string, partitions, want int) map[int32][]string {
 	t.Helper()
 	c := newClient(t, addr, kgo.ConsumeTopics(topic), kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()))
+	defer c.Close()
 	ends, err := kadm.NewClient(c).ListEndOffsets(t.Context(), topic)
 	if err != nil || ends.Error() != nil {
 		t.Fatal(err, ends.Error())
 	}
-	want, n := int64(0), int64(0)
-	ends.Each(func(o kadm.ListedOffset) { want += o.Offset })
 	if len(ends[topic]) != partitions {
 		t.Fatalf("%s has %d partitions, want %d", topic, len(ends[topic]), partitions)
 	}
 	got := map[int32][]string{}
-	for n < want {
+	for n := 0; n < want; {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		fetches := c.PollFetches(ctx)
 		cancel()
@@ -288,6 +288,18 @@ func readAll(t *testing.T, addr, topic string, partitions int) map[int32][]strin
 		})
 	}
 	return got
+}
+
+// records returns how many offsets the partitions of a topic have.
+func records(t *testing.T, addr, topic string) int {
+	t.Helper()
+	ends, err := kadm.NewClient(newClient(t, addr)).ListEndOffsets(t.Context(), topic)
+	if err != nil || ends.Error() != nil {
+		t.Fatal(err, ends.Error())
+	}
+	n := 0
+	ends.Each(func(o kadm.ListedOffset) { n += int(o.Offset) })
+	return n
 }
 
 // checkSegments lets kf dump-log look at every segment with its indexes.
