@@ -53,6 +53,7 @@ func newTopicConfig(s *kafkaconf.Settings, topic map[string]string, syncAppends 
 		MaxCompactionLagMs:   v.int("max.compaction.lag.ms"),
 		DeleteRetentionMs:    v.int("delete.retention.ms"),
 		MaxMessageBytes:      int32(v.int("max.message.bytes")),
+		MaxDecompressed:      int32(v.int("max.decompressed.message.bytes")),
 		GzipLevel:            int(v.int("compression.gzip.level")),
 		LZ4Level:             int(v.int("compression.lz4.level")),
 		ZstdLevel:            int(v.int("compression.zstd.level")),

@@ -41,6 +41,7 @@ func (l *Log) validate(p []byte, c *Config, o AppendOptions) (validate.Result, e
 		NoZstd:          o.NoZstd,
 		MaxMessageBytes: c.MaxMessageBytes,
 		SegmentBytes:    c.SegmentBytes,
+		MaxDecompressed: c.MaxDecompressed,
 		Compacted:       c.Compact,
 		Codec:           c.Codec,
 		GzipLevel:       c.GzipLevel,

@@ -51,6 +51,7 @@ type Config struct {
 	DeleteRetentionMs  int64
 
 	MaxMessageBytes int32 // of a batch, its first 12 bytes included
+	MaxDecompressed int32 // max.decompressed.message.bytes: of a record of a compressed batch; 0 for any
 	// Codec is compression.type; nil stands for "producer": as it comes.
 	Codec       *codec.ID
 	GzipLevel   int
