@@ -159,6 +159,22 @@ func (s *server) produce(ctx context.Context, b *testing.B, topic string, n int,
 	return rate
 }
 
+// produceToEach produces one record to each partition of the topics.
+func (s *server) produceToEach(ctx context.Context, b *testing.B, partitions int32, topics ...string) {
+	b.Helper()
+	c := s.client(b, kgo.ProducerLinger(0), kgo.RecordPartitioner(kgo.ManualPartitioner()))
+	defer c.Close()
+	var records []*kgo.Record
+	for _, topic := range topics {
+		for partition := range partitions {
+			records = append(records, &kgo.Record{Topic: topic, Partition: partition, Value: values()[0]})
+		}
+	}
+	if err := c.ProduceSync(ctx, records...).FirstErr(); err != nil {
+		b.Fatalf("%s: produce: %v\n%s", s.name, err, &s.output)
+	}
+}
+
 // fetch fetches n records from the start of the topic.
 func (s *server) fetch(ctx context.Context, b *testing.B, topic string, n int) rate {
 	b.Helper()
