@@ -3,6 +3,7 @@ import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
+import java.util.concurrent.ExecutionException;
 import java.util.concurrent.Future;
 import org.apache.kafka.clients.admin.Admin;
 import org.apache.kafka.clients.admin.AlterConfigOp;
@@ -15,6 +16,7 @@ import org.apache.kafka.clients.producer.ProducerRecord;
 import org.apache.kafka.clients.producer.RecordMetadata;
 import org.apache.kafka.common.TopicPartition;
 import org.apache.kafka.common.config.ConfigResource;
+import org.apache.kafka.common.errors.UnsupportedVersionException;
 import org.apache.kafka.common.serialization.ByteArraySerializer;
 
 /**
@@ -163,9 +165,16 @@ public class Play {
         var emptied = new TopicPartition("emptied", 0);
         long end = admin.listOffsets(Map.of(cut, OffsetSpec.latest())).partitionResult(cut).get().offset();
         long start = admin.listOffsets(Map.of(cut, OffsetSpec.earliest())).partitionResult(cut).get().offset();
-        var low = admin.deleteRecords(Map.of(cut, RecordsToDelete.beforeOffset(start + (end - start) / 2), emptied, RecordsToDelete.beforeOffset(-1)));
-        System.out.println(low.lowWatermarks().get(cut).get().lowWatermark());
-        low.all().get();
+        try {
+            var low = admin.deleteRecords(Map.of(cut, RecordsToDelete.beforeOffset(start + (end - start) / 2), emptied, RecordsToDelete.beforeOffset(-1)));
+            start = low.lowWatermarks().get(cut).get().lowWatermark();
+            low.all().get();
+        } catch (ExecutionException e) {
+            if (!(e.getCause() instanceof UnsupportedVersionException)) {
+                throw e;
+            }
+        }
+        System.out.println(start);
     }
 
     private interface Condition {
