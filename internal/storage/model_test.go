@@ -270,8 +270,8 @@ func randomLife(t *testing.T, r *rand.Rand, steps int) {
 			if s.o.Clean {
 				closeLog(t, l)
 			} else {
-				l.background.Wait()
 				l.Abandon(ErrClosed)
+				l.background.Wait()
 			}
 			l = s.open()
 			// A truncation inside a batch left the log end above the last record.
