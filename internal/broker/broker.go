@@ -77,8 +77,10 @@ type Broker struct {
 	log  *slog.Logger
 	apis *apiTable
 
-	// image and settings are the newest; the replicas are those of the image.
+	// image is what requests see: the newest image of which the replicas are
+	// there. next and settings are ahead of it while they are made.
 	image    atomic.Pointer[image.Image]
+	next     atomic.Pointer[image.Image]
 	settings atomic.Pointer[kafkaconf.Settings]
 
 	autoCreate    bool // auto.create.topics.enable
@@ -124,6 +126,7 @@ func New(o Options) (*Broker, error) {
 	}
 	b := &Broker{o: o, node: o.NodeID, log: o.Log, failed: make(chan error, 1)}
 	b.image.Store(image.Empty())
+	b.next.Store(image.Empty())
 	file := &kafkaconf.Settings{File: o.Properties}
 	b.settings.Store(file)
 	b.autoCreate, b.deleteTopic = brokerBool(file, "auto.create.topics.enable"), brokerBool(file, "delete.topic.enable")
@@ -318,18 +321,19 @@ func (b *Broker) defaultConfig(t image.ResourceType, name string) (string, bool)
 
 // topicConfig returns what holds for a topic.
 func (b *Broker) topicConfig(topic string) topicConfig {
-	return newTopicConfig(b.settings.Load(), topicSettings(b.image.Load(), topic), b.o.Sync)
+	return newTopicConfig(b.settings.Load(), topicSettings(b.next.Load(), topic), b.o.Sync)
 }
 
 // follow makes the broker what the next image says. The controller calls it for
 // one image at a time, and answers the request behind it afterwards.
 func (b *Broker) follow(_, next *image.Image, d *image.Delta) {
-	settings := settingsOf(next, b.node, b.o.Properties)
-	b.replicas.apply(next, d, func(topic string) topicConfig {
-		return newTopicConfig(settings, topicSettings(next, topic), b.o.Sync)
-	})
-	b.settings.Store(settings)
+	b.settings.Store(settingsOf(next, b.node, b.o.Properties))
+	b.next.Store(next)
+	changed := b.replicas.apply(next, d, b.topicConfig)
 	b.image.Store(next)
+	for _, r := range changed {
+		r.watch.wake()
+	}
 }
 
 // assign tells the controller in which log directories replicas are.

@@ -46,9 +46,6 @@ type conn struct {
 	gone     chan struct{} // closed when the connection ends
 	goneOnce sync.Once
 	draining atomic.Bool
-
-	// What API handlers keep with the connection.
-	software string // name and version that the client gave in ApiVersions
 }
 
 func (c *conn) progress() { c.active.Store(time.Now().UnixNano()) }

@@ -247,6 +247,7 @@ func TestSlots(t *testing.T) {
 			t.Errorf("%d requests were started, want %d", got, limit)
 		}
 		for i := range 10 * testLimits.slots {
+			synctest.Wait() // all that can be parked is
 			l.expire()
 			if got, _ := answerTo(t, c); got != int32(i) {
 				t.Fatalf("answer to request %d came in the place of %d", got, i)

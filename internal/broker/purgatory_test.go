@@ -55,7 +55,7 @@ func TestPark(t *testing.T) {
 				if got := op.completed.Load(); got != tt.want {
 					t.Errorf("completed %d times before the time was over, want %d", got, tt.want)
 				}
-				time.Sleep(1)
+				time.Sleep(time.Nanosecond)
 				synctest.Wait()
 				if got := op.completed.Load(); got != tt.late {
 					t.Errorf("completed %d times in the end, want %d", got, tt.late)

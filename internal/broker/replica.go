@@ -265,12 +265,15 @@ func (s *replicas) lead(r *replica, l *storage.Log) error {
 }
 
 // apply makes the replicas those of the next image. config gives the settings
-// of a topic in it.
-func (s *replicas) apply(next *image.Image, d *image.Delta, config func(topic string) topicConfig) {
+// of a topic in it; logs that are opened from now on have them. It returns the
+// replicas whose waiters are to be woken once requests see the next image, so
+// that they are answered by it.
+func (s *replicas) apply(next *image.Image, d *image.Delta, config func(topic string) topicConfig) (changed []*replica) {
 	for _, t := range d.Deleted {
 		for p := range t.Partitions() {
 			if r := s.get(t.ID, p.ID); r != nil {
 				s.remove(r)
+				changed = append(changed, r)
 			}
 		}
 	}
@@ -296,14 +299,17 @@ func (s *replicas) apply(next *image.Image, d *image.Delta, config func(topic st
 			}
 		case r != nil && !here:
 			s.remove(r)
+			changed = append(changed, r)
 		case r != nil:
 			s.change(r, p)
+			changed = append(changed, r)
 		}
 	}
 	s.createAll(missing)
 	if len(d.Configs) > 0 || d.Features {
-		s.configure(d, elr, config)
+		changed = append(changed, s.configure(d, elr, config)...)
 	}
+	return changed
 }
 
 func (s *replicas) add(r *replica, p *image.Partition, elr bool, c topicConfig) {
@@ -346,7 +352,6 @@ func (s *replicas) remove(r *replica) {
 	if err := s.store.Delete(r.tp); err != nil && !errors.Is(err, storage.ErrNoReplica) {
 		s.log.Error("a partition could not be deleted", "partition", r.tp, "error", err)
 	}
-	r.watch.wake()
 }
 
 // change gives a replica its partition's next state.
@@ -369,11 +374,10 @@ func (s *replicas) change(r *replica, p *image.Partition) {
 	if l != nil {
 		r.advance(l)
 	}
-	r.watch.wake()
 }
 
 // configure gives replicas the settings that changed.
-func (s *replicas) configure(d *image.Delta, elr bool, config func(topic string) topicConfig) {
+func (s *replicas) configure(d *image.Delta, elr bool, config func(topic string) topicConfig) (changed []*replica) {
 	all := d.Features
 	topics := make(map[string]bool)
 	for _, c := range d.Configs {
@@ -396,12 +400,16 @@ func (s *replicas) configure(d *image.Delta, elr bool, config func(topic string)
 		}
 		r.elr.Store(elr)
 		r.minInsync.Store(int32(c.minInsyncReplicas))
-		if l := r.log.Load(); l != nil {
+		r.mu.Lock() // a log that is being opened may have the old settings
+		l := r.log.Load()
+		r.mu.Unlock()
+		if l != nil {
 			l.SetConfig(c.log)
 			r.advance(l)
-			r.watch.wake()
+			changed = append(changed, r)
 		}
 	}
+	return changed
 }
 
 // strays sets aside the partitions on disk that the image does not give to this
