@@ -68,6 +68,7 @@ type Key struct {
 	Synonyms []Synonym
 
 	Min, Max *int64   // bounds of a number, nil for none; both belong to it
+	oldMin   *int64   // Min of earlier releases, whose topics keep what they have
 	Allowed  []string // values of a string or the elements of a list, nil for any
 
 	special check  // what else is asked of the value

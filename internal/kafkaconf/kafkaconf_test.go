@@ -212,6 +212,25 @@ func TestTopic(t *testing.T) {
 	}
 }
 
+// TestTopicOfEarlierRelease tests that a size of segments holds that Kafka took
+// before 4.1, although Kafka 4.4 would not start with it; it cannot be set anew.
+func TestTopicOfEarlierRelease(t *testing.T) {
+	s := kafkaconf.Settings{}
+	for value, want := range map[string]string{
+		"9000": "9000 1 {DYNAMIC_TOPIC_CONFIG:segment.bytes=9000, DEFAULT_CONFIG:log.segment.bytes=1073741824}",
+		"14":   "14 1 {DYNAMIC_TOPIC_CONFIG:segment.bytes=14, DEFAULT_CONFIG:log.segment.bytes=1073741824}",
+		"13":   "1073741824 5 {DEFAULT_CONFIG:log.segment.bytes=1073741824}",
+	} {
+		topic := map[string]string{"segment.bytes": value}
+		if got := show(s.Topic(key(t, "segment.bytes"), topic)); got != want {
+			t.Errorf("segment.bytes=%s:\ngot  %s\nwant %s", value, got, want)
+		}
+		if err := s.CheckTopic(topic); err == nil {
+			t.Errorf("segment.bytes=%s can be set", value)
+		}
+	}
+}
+
 func TestTopicWithoutSettings(t *testing.T) {
 	for _, k := range kafkaconf.TopicKeys() {
 		v := new(kafkaconf.Settings).Topic(k, nil)

@@ -48,6 +48,7 @@ type Setting struct {
 }
 
 // Topic returns what holds for a topic key if the topic has the given settings.
+// What an earlier release took holds on, although nobody could set it today.
 func (s *Settings) Topic(k Key, topic map[string]string) Value {
 	v := Value{Text: k.Default, Null: !k.HasDefault, Source: FromDefault}
 	if len(k.Synonyms) > 0 {
@@ -64,6 +65,9 @@ func (s *Settings) Topic(k Key, topic map[string]string) Value {
 		}
 	}
 	if raw, ok := topic[k.Name]; ok {
+		if k.oldMin != nil {
+			k.Min = k.oldMin
+		}
 		if text, err := k.Parse(raw); err == nil {
 			v.Text, v.Null, v.Source = text, false, FromTopic
 			v.Synonyms = slices.Insert(v.Synonyms, 0, Setting{k.Name, text, FromTopic})
