@@ -100,6 +100,7 @@ type Broker struct {
 	epoch      int64 // broker epoch
 	endpoints  []kraftrec.BrokerEndpoint
 	background sync.WaitGroup
+	online     atomic.Int32 // log directories in service
 	failed     chan error
 	stopOnce   sync.Once
 	stopped    error
@@ -125,6 +126,7 @@ func New(o Options) (*Broker, error) {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
 	b := &Broker{o: o, node: o.NodeID, log: o.Log, failed: make(chan error, 1)}
+	b.online.Store(int32(len(o.Dirs)))
 	b.image.Store(image.Empty())
 	b.next.Store(image.Empty())
 	file := &kafkaconf.Settings{File: o.Properties}
@@ -155,6 +157,7 @@ func (b *Broker) Failed() <-chan error { return b.failed }
 func (b *Broker) Start(ctx context.Context) error {
 	b.ctx, b.end = context.WithCancel(context.Background())
 	if err := b.start(ctx); err != nil {
+		b.stopOnce.Do(func() {}) // there is nothing for Shutdown to do
 		b.end()
 		b.closeListeners()
 		if b.server != nil {
@@ -501,7 +504,7 @@ func (b *Broker) notice(n storage.Notice) {
 // cannot go on.
 func (b *Broker) dirFailed(dir int, err error) {
 	b.log.Error("a log directory is out of service", "path", b.o.Dirs[dir], "error", err)
-	if b.o.Dirs[dir] != b.o.MetadataDir && len(b.store.Offline()) < len(b.o.Dirs) {
+	if left := b.online.Add(-1); b.o.Dirs[dir] != b.o.MetadataDir && left > 0 {
 		return
 	}
 	select {

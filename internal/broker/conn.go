@@ -12,6 +12,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/twmb/franz-go/pkg/kmsg"
+
 	"kf/internal/wire"
 )
 
@@ -101,10 +103,9 @@ func (c *conn) read() error {
 			}
 			return err
 		}
-		size := int64(len(body.b))
 		started, err := c.start(body.b)
+		c.server.memory.give(weight(body.b))
 		body.free()
-		c.server.memory.give(size)
 		if err != nil {
 			return err
 		}
@@ -139,19 +140,52 @@ func (c *conn) frame(in *bufio.Reader) (*buffer, error) {
 	if n < minRequest || n > int64(c.server.limits.requestBytes) {
 		return nil, fmt.Errorf("%w: %d", errFrame, n)
 	}
-	if !c.server.memory.take(n, c.gone) {
-		return nil, net.ErrClosed
-	}
 	c.body.Store(true)
 	defer c.body.Store(false)
+	header, err := in.Peek(minRequest)
+	if err != nil {
+		return nil, err
+	}
+	if n > plainBytes && !mostlyRecords(header) {
+		return nil, fmt.Errorf("%w: %d, at most %d for a request without records", errFrame, n, plainBytes)
+	}
+	claim := n * growth(header)
+	if !c.server.memory.take(claim, c.gone) {
+		return nil, net.ErrClosed
+	}
 	c.progress()
 	b, err := c.readBody(in, int(n))
 	if err != nil {
-		c.server.memory.give(n)
+		c.server.memory.give(claim)
 		return nil, err
 	}
 	return b, nil
 }
+
+// plainBytes is the limit of requests other than Produce: names of topics and
+// partitions, no records. Kafka has none, and a list of 100 MiB would take
+// gigabytes when it is decoded.
+const plainBytes = 16 << 20
+
+// mostlyRecords reports whether a request, of which p has the first bytes, is
+// Produce, which is decoded in place.
+func mostlyRecords(p []byte) bool {
+	return int16(binary.BigEndian.Uint16(p)) == int16(kmsg.Produce)
+}
+
+// growth is how many bytes of memory a byte of a request may take when it is
+// decoded: the elements of lists take 2 bytes or more on the wire.
+func growth(p []byte) int64 {
+	if mostlyRecords(p) {
+		return 1
+	}
+	return growthOfPlain
+}
+
+const growthOfPlain = 16
+
+// weight is what a request takes of the budget.
+func weight(p []byte) int64 { return int64(len(p)) * growth(p) }
 
 // minRequest is the length of the shortest header: key, version, correlation id.
 const minRequest = 8

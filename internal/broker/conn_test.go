@@ -45,7 +45,7 @@ func (p *pipes) dial() net.Conn {
 }
 
 var testLimits = limits{
-	requestBytes: 1 << 20, memoryBytes: 4 << 20, slots: 8, unsentBytes: 64 << 10,
+	requestBytes: 1 << 20, memoryBytes: 16 << 20, slots: 8, unsentBytes: 64 << 10,
 	connections: 100, connectionsPerIP: 100, idle: 10 * time.Minute, stall: 30 * time.Second,
 }
 
@@ -291,7 +291,7 @@ func TestIdleAndStalled(t *testing.T) {
 func TestBudget(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := testLimits
-		l.memoryBytes = int64(l.requestBytes)
+		l.memoryBytes = growthOfPlain * int64(l.requestBytes)
 		h := serveTest(t, l, metadataAPI(1))
 		large := frame(1, metadataRequest())
 		large = append(large, make([]byte, int(l.requestBytes)+4-len(large))...) // bytes after the body do no harm
@@ -487,4 +487,27 @@ func FuzzRequest(f *testing.F) {
 			t.Fatalf("%s v%d: differs after a round trip", a.name, h.version)
 		}
 	})
+}
+
+// A long list of names is refused before anything of it is read, records are
+// not.
+func TestPlainBytes(t *testing.T) {
+	for key, closed := range map[int16]bool{int16(kmsg.Metadata): true, int16(kmsg.Produce): false} {
+		synctest.Test(t, func(t *testing.T) {
+			l := testLimits
+			l.requestBytes = 2 * plainBytes
+			h := serveTest(t, l, metadataAPI(1))
+			c := h.pipes.dial()
+			p := binary.BigEndian.AppendUint32(nil, plainBytes+1)
+			p = binary.BigEndian.AppendUint16(p, uint16(key))
+			send(c, append(p, make([]byte, 100)...))
+			synctest.Wait()
+			h.mu.Lock()
+			open := len(h.conns)
+			h.mu.Unlock()
+			if (open == 0) != closed {
+				t.Errorf("key %d: %d connections are open", key, open)
+			}
+		})
+	}
 }

@@ -60,7 +60,7 @@ func newServer(apis *apiTable, l limits, log *slog.Logger, listeners []*listener
 		apis:      apis,
 		limits:    l,
 		log:       log,
-		memory:    newBudget(max(l.memoryBytes, int64(l.requestBytes))),
+		memory:    newBudget(max(l.memoryBytes, int64(l.requestBytes), growthOfPlain*int64(min(l.requestBytes, plainBytes)))),
 		listeners: listeners,
 		room:      make(chan struct{}, min(l.connections, maxConnections)),
 		done:      make(chan struct{}),
