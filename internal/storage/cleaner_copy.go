@@ -125,7 +125,7 @@ func (k *keeper) entry(p []byte) error {
 	k.cl.result.Records += f.records
 	k.cl.result.RecordsKept += f.kept
 	horizon, hasHorizon := h.DeleteHorizon()
-	setHorizon := h.Magic >= 2 && !hasHorizon && (f.tombstone || done)
+	setHorizon := !hasHorizon && (f.tombstone || done)
 	switch {
 	case f.kept == 0 && keepEmpty:
 		return k.dst.add(h.LastOffset(), h.MaxTimestamp, func(buf []byte) ([]byte, error) {
@@ -133,21 +133,24 @@ func (k *keeper) entry(p []byte) error {
 		})
 	case f.kept == 0:
 		return nil
-	case f.kept == f.records && !setHorizon:
+	case f.kept == f.records && !setHorizon && h.Magic >= 2:
 		return k.dst.add(h.LastOffset(), h.MaxTimestamp, func(buf []byte) ([]byte, error) { return append(buf, p...), nil })
-	case h.Magic < 2:
-		return k.rewriteMessages(&rs, &f)
 	case setHorizon:
 		horizon, hasHorizon = k.cl.o.Now+k.cl.c.DeleteRetentionMs, true
 	}
 	n := *h
 	n.Attributes = h.Attributes & (batch.CodecMask | batch.LogAppendTimeBit | batch.TransactionalBit | batch.ControlBit)
 	n.BaseTimestamp, n.MaxTimestamp = f.first, f.newest
+	if h.Magic < 2 { // messages become a batch
+		n.Magic = 2
+		n.Attributes &= batch.CodecMask | batch.LogAppendTimeBit
+		n.BaseOffset, n.LastOffsetDelta = f.firstOffset, int32(f.lastOffset-f.firstOffset)
+	}
 	if hasHorizon {
 		n.Attributes |= batch.DeleteHorizonBit
 		n.BaseTimestamp = horizon
 	}
-	return k.dst.add(h.LastOffset(), f.newest, func(buf []byte) ([]byte, error) {
+	return k.dst.add(n.LastOffset(), f.newest, func(buf []byte) ([]byte, error) {
 		return batch.Append(buf, n, k.kept(&rs, n.BaseTimestamp))
 	})
 }
@@ -165,13 +168,14 @@ func emptied(h *batch.Header) batch.Header {
 // A finding is what is to be kept of an entry.
 type finding struct {
 	records, kept int64
-	tombstone     bool  // a kept record has no value
-	first, newest int64 // timestamps of the kept records: of the first, and the largest
-	last          int64 // offset of the last one
+	// Of the kept records:
+	tombstone               bool  // one has no value
+	first, newest           int64 // timestamps: of the first one, and the largest
+	firstOffset, lastOffset int64
 }
 
 func (k *keeper) look(rs *batch.Records) (finding, error) {
-	f := finding{first: noTimestamp, newest: noTimestamp, last: -1}
+	f := finding{first: noTimestamp, newest: noTimestamp}
 	for r, err := range rs.All() {
 		if err != nil {
 			return f, err
@@ -181,11 +185,11 @@ func (k *keeper) look(rs *batch.Records) (finding, error) {
 			continue
 		}
 		if f.kept == 0 {
-			f.first = r.Timestamp
+			f.first, f.firstOffset = r.Timestamp, r.Offset
 		}
 		f.kept++
 		f.newest = max(f.newest, r.Timestamp)
-		f.last = r.Offset
+		f.lastOffset = r.Offset
 		f.tombstone = f.tombstone || r.ValueSize < 0
 	}
 	return f, nil
@@ -220,20 +224,6 @@ func (k *keeper) keeps(r *batch.Record) bool {
 	}
 	horizon, ok := k.h.DeleteHorizon()
 	return !ok || k.cl.o.Now < horizon
-}
-
-// rewriteMessages makes a new wrapper of magic 0 or 1. Messages without one are
-// kept whole or not at all.
-func (k *keeper) rewriteMessages(rs *batch.Records, f *finding) error {
-	all := make([]batch.Record, 0, f.kept)
-	for r, err := range rs.All() {
-		if err == nil && k.keeps(r) {
-			all = append(all, *r)
-		}
-	}
-	return k.dst.add(f.last, f.newest, func(buf []byte) ([]byte, error) {
-		return batch.AppendMessages(buf, k.h.Magic, k.h.Codec(), k.h.TimestampType(), all)
-	})
 }
 
 // lastOfProducer reports whether a batch holds the last sequence of a producer

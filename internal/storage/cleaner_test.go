@@ -812,13 +812,14 @@ func TestCleanDamage(t *testing.T) {
 	}
 }
 
-// Messages of magic 1 are compacted too, and their tombstones by the age of the
-// segments.
+// Messages of magic 1 become batches. Their tombstones go when the segment is as
+// old as delete.retention.ms wants, by its modification time; as part of a batch
+// they have a horizon.
 func TestCleanMessages(t *testing.T) {
 	s := cleanSetup(t)
 	l := s.open()
 	offset := int64(0)
-	follow := func(id codec.ID, text string) {
+	follow := func(id codec.ID, text string, modified int64) {
 		t.Helper()
 		records := keyed{records: text, time: 5}.list()
 		for i := range records {
@@ -833,50 +834,33 @@ func TestCleanMessages(t *testing.T) {
 			t.Fatal(err)
 		}
 		l.SetHighWatermark(math.MaxInt64)
+		name := l.active().log.name()
 		rollNow(t, l)
-	}
-	follow(codec.None, "a=1 b=1")
-	follow(codec.Gzip, "a=2 c=1 d=1")
-	follow(codec.None, "c")
-	follow(codec.Snappy, "d=2 e=1")
-	age := func(i int, ms int64) {
-		t.Helper()
-		if err := os.Chtimes(l.segments()[i].log.name(), time.UnixMilli(ms), time.UnixMilli(ms)); err != nil {
+		if err := os.Chtimes(name, time.UnixMilli(modified), time.UnixMilli(modified)); err != nil {
 			t.Fatal(err)
 		}
 	}
-	r := cleanNow(t, l, 0, 0)
-	values := func() string {
-		var all []string
-		for k, v := range newestValues(t, l, ToLogEnd) {
-			all = append(all, k+"="+v)
+	follow(codec.None, "a=1 b=1", 0)
+	follow(codec.Gzip, "a=2 c=1 d=1", 1000)
+	follow(codec.None, "c", 2000)
+	follow(codec.Snappy, "d=2 e=1", 3000)
+	r := cleanNow(t, l, 0, 5000)
+	wantContent(t, l, "[0] 1-1(1:b=1) 2-2(2:a=2) 5-5H(5:c) 6-7(6:d=2 7:e=1)")
+	for _, seg := range l.segments()[:1] {
+		p := make([]byte, seg.size.Load())
+		if err := readFull(seg.log, p, 0); err != nil {
+			t.Fatal(err)
 		}
-		slices.Sort(all)
-		return strings.Join(all, " ")
+		if p[16] != 2 {
+			t.Errorf("magic %d", p[16])
+		}
 	}
-	if got := values(); got != "a=2 b=1 d=2 e=1" {
-		t.Errorf("state %s", got)
-	}
-	if r.RecordsKept != 5 || r.Records != 8 {
+	follow(codec.None, "e", 3999) // younger than the clean part by less than delete.retention.ms
+	follow(codec.None, "b", 1999)
+	r = cleanNow(t, l, r.FirstDirty, 5999)
+	wantContent(t, l, "[0] 2-2(2:a=2) 5-5H(5:c) 6-7(6:d=2) 8-8H(8:e)")
+	if r.RecordsKept != 4 {
 		t.Errorf("%+v", r)
-	}
-	age(0, 10_000)
-	follow(codec.None, "f=1")
-	if r = cleanNow(t, l, r.FirstDirty, 0); r.RecordsKept != 6 {
-		t.Errorf("the tombstone of a young segment went: %+v", r)
-	}
-	age(0, 10_000)
-	first := l.segments()[0]
-	follow(codec.None, "g=1")
-	// The clean part is as old as its last segment: 1000 ms later it goes.
-	c := s.o.Config
-	c.DeleteRetentionMs, c.SegmentBytes = 0, int32(first.size.Load())
-	l.SetConfig(c)
-	if r = cleanNow(t, l, r.FirstDirty, 0); r.RecordsKept != 6 {
-		t.Errorf("the tombstone of an old segment stayed: %+v", r)
-	}
-	if got := values(); got != "a=2 b=1 d=2 e=1 f=1 g=1" {
-		t.Errorf("state %s", got)
 	}
 }
 
