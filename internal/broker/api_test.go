@@ -182,9 +182,7 @@ func TestFetchWaits(t *testing.T) {
 		{"append", 1, func(s *stage) { s.append("w") }, float64(one), 0},
 		{"two appends", one + 1, func(s *stage) { s.append("w"); s.append("w") }, float64(2 * one), 0},
 		{"topic deleted", 1, func(s *stage) {
-			q := deleting(value("w"), [16]byte{})(s, errorCase{Version: 6}).(*kmsg.DeleteTopicsRequest)
-			q.SetVersion(6)
-			s.b.controller.DeleteTopics(s.t.Context(), q)
+			s.delete("w")
 		}, 0, 100},
 		{"leader epoch", 1, fenced, 0, 74},
 	} {
@@ -220,9 +218,9 @@ func TestFetchWaits(t *testing.T) {
 			if n := r.watch.len(); n != 0 {
 				t.Errorf("%d waiters are left", n)
 			}
-			q2 := deleting(value("w"), [16]byte{})(s, errorCase{Version: 6}).(*kmsg.DeleteTopicsRequest)
-			q2.SetVersion(6)
-			s.b.controller.DeleteTopics(t.Context(), q2)
+			if s.b.image.Load().Topic("w") != nil {
+				s.delete("w")
+			}
 		})
 	}
 }
@@ -295,5 +293,94 @@ func TestHighWatermark(t *testing.T) {
 		if got := l.HighWatermark(); got != step.want {
 			t.Errorf("%s: high watermark %d, want %d", step.name, got, step.want)
 		}
+	}
+}
+
+// A produce with acks=-1 is answered when the followers have the records, when
+// its time is over, or when the leader is another.
+func TestProduceWaits(t *testing.T) {
+	s := newCaseStage(t, Options{})
+	s.otherBrokers()
+	for _, tt := range []struct {
+		name    string
+		timeout int32
+		event   func()
+		code    int16
+	}{
+		{"followers fetch", 60000, func() { s.follow("p", 1) }, 0},
+		{"time-out", 20, func() {}, 7},
+		{"topic deleted", 60000, func() { s.delete("p") }, 6},
+		{"another leader", 60000, func() {
+			if err := s.b.controller.Fence(s.t.Context(), 1, s.b.epoch); err != nil {
+				s.t.Fatal(err)
+			}
+		}, 6},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			s.t = t
+			s.create("p", nil, 1, 2, 3)
+			q := s.produce(errorCase{}, "p", -1, batch75(plainHeader(1)))
+			q.TimeoutMillis = tt.timeout
+			q.SetVersion(13)
+			c, err := net.Dial("tcp", s.b.Addr())
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer c.Close()
+			c.SetDeadline(time.Now().Add(20 * time.Second)) // a produce that is not woken fails the test
+			var answer kmsg.Response
+			var wg sync.WaitGroup
+			wg.Go(func() { answer, err = roundTrip(c, q) })
+			r := s.b.replicas.get(s.ids["p"], 0)
+			l, failed := s.b.replicas.open(r)
+			if failed != nil {
+				t.Fatal(failed)
+			}
+			for l.LogEndOffset() == 0 {
+				time.Sleep(time.Millisecond)
+			}
+			tt.event()
+			wg.Wait()
+			if err != nil {
+				t.Fatal(err)
+			}
+			s.followers()
+			if code, _, _ := outcome(answer); code != tt.code {
+				t.Errorf("code %d, want %d", code, tt.code)
+			}
+			for r.watch.len() != 0 { // the last fetch of a follower ends
+				time.Sleep(time.Millisecond)
+			}
+			if s.b.image.Load().Topic("p") != nil {
+				s.delete("p")
+			}
+		})
+	}
+}
+
+// delete deletes a topic.
+func (s *stage) delete(topic string) {
+	q := deleting(value(topic), [16]byte{})(s, errorCase{Version: 6}).(*kmsg.DeleteTopicsRequest)
+	q.SetVersion(6)
+	if code := s.b.controller.DeleteTopics(s.t.Context(), q).Topics[0].ErrorCode; code != 0 {
+		s.t.Fatalf("topic %s: code %d", topic, code)
+	}
+}
+
+// A broker goes on without a log directory, but not without the metadata.
+func TestDirFailed(t *testing.T) {
+	b, err := New(Options{Dirs: []string{"a", "b", "c"}, MetadataDir: "b", Listeners: []Listener{{}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.dirFailed(0, storage.ErrOffline)
+	select {
+	case err := <-b.Failed():
+		t.Fatalf("failed with the first directory: %v", err)
+	default:
+	}
+	b.dirFailed(1, storage.ErrOffline)
+	if err := <-b.Failed(); !strings.Contains(err.Error(), "b: ") {
+		t.Error(err)
 	}
 }
