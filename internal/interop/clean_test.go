@@ -132,9 +132,9 @@ func openLog(t *testing.T, dir string) *storage.Log {
 	return l
 }
 
-// Two directories with the same log, one cleaned by Kafka, one by kf, stay the
-// same over several rounds: the same batches, header for header, the same aborted
-// transactions, the same segments.
+// Two directories with the same log, one cleaned by Kafka, one by kf, in turns,
+// stay the same over several rounds: the same batches, header for header, the same
+// aborted transactions, the same segments.
 func TestClean(t *testing.T) {
 	k := newKafka(t)
 	java := k.java(filepath.Join(t.TempDir(), "kafka.log"), "Clean")
@@ -176,14 +176,15 @@ func TestClean(t *testing.T) {
 			// takes what these producers write next for aborted.
 			mapBytes, w.plain = 24*100, true
 		}
-		ours, theirs := filepath.Join(t.TempDir(), "t-0"), filepath.Join(t.TempDir(), "t-0")
-		for _, dir := range []string{ours, theirs} {
+		dirs := []string{filepath.Join(t.TempDir(), "t-0"), filepath.Join(t.TempDir(), "t-0")}
+		for _, dir := range dirs {
 			if err := os.Mkdir(dir, 0o755); err != nil {
 				t.Fatal(err)
 			}
 		}
 		dirty, saved := int64(0), int64(0)
 		for round := range 6 {
+			ours, theirs := dirs[round%2], dirs[1-round%2]
 			a, b := openLog(t, ours), openLog(t, theirs)
 			if round == 4 { // producers that are not active any more
 				w.now -= 2 * 86400_000

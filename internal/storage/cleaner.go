@@ -16,12 +16,13 @@ import (
 // records that the dirty part made old. Segments are copied in groups that give
 // one full segment each, which takes their place.
 //
-//	cleaner.go        a round: what is dirty, what can be cleaned, the groups
-//	cleaner_keys.go   the last offset of each key
-//	cleaner_txns.go   which transactions were aborted, and which markers are done
-//	cleaner_read.go   the entries of a segment, one after the other
-//	cleaner_copy.go   what stays of an entry
-//	cleaner_swap.go   the new segment takes the place of the old ones
+//	cleaner.go           a round: what is dirty, what can be cleaned, the groups
+//	cleaner_keys.go      the last offset of each key
+//	cleaner_txns.go      which transactions were aborted, and which markers are done
+//	cleaner_read.go      the entries of a segment, one after the other
+//	cleaner_copy.go      what stays of an entry
+//	cleaner_swap.go      the new segment takes the place of the old ones
+//	cleaner_throttle.go  the limit of its input and output
 //
 // Source: Kafka 4.4.0, Cleaner, LogCleanerManager, MemoryRecords.filterTo.
 
