@@ -36,10 +36,11 @@ test: ## Run all tests, with the race detector where it works
 		set -x; $(GO) test ./...; \
 	fi
 
-# KF_CRASH_ROUNDS=N kills it more or less often, KF_SEED=N repeats the random
-# choices of a run.
-soak: ## Kill a broker with -9 a hundred times under load, and look for lost records
+# KF_CRASH_ROUNDS=N kills it more or less often, KF_FAULTS=N fails N of its file
+# operations instead of all, KF_SEED=N repeats the random choices of a run.
+soak: ## Kill a broker a hundred times under load, fail each of its file operations, look for lost records
 	KF_CRASH_ROUNDS=$${KF_CRASH_ROUNDS:-100} $(GO) test -count=1 -timeout 60m -v -run 'TestCrash$$' ./cmd/kf
+	KF_FAULTS=$${KF_FAULTS:-all} $(GO) test -count=1 -timeout 60m -v -run 'TestFaults$$' ./internal/broker
 
 test-fixtures: ## Run the tests on directories that Kafka wrote: KF_FIXTURES=DIR
 	@if [ -z "$(KF_FIXTURES)" ] || [ ! -d "$(KF_FIXTURES)" ]; then \
