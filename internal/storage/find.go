@@ -139,14 +139,18 @@ func (l *Log) largestFrom(s *segment, offset int64) (timestamp, last int64, err 
 // findRecord returns the first record that is wanted, in the batches that are,
 // from an offset of the segment on.
 func (l *Log) findRecord(s *segment, from int64, wantBatch func(*batch.Header) bool, want func(*batch.Record) bool) (Found, error) {
-	pos, _, err := s.lookup(from)
+	size := s.size.Load()
+	first, err := l.find(s, from, size)
+	if err == io.EOF {
+		return nothingFound, nil
+	}
 	if err != nil {
 		return nothingFound, err
 	}
 	d := decoders.Get().(*batch.Decoder)
 	defer decoders.Put(d)
 	f := nothingFound
-	_, err = l.walk(context.Background(), s, pos, s.size.Load(), func(b batchAt) error {
+	_, err = l.walk(context.Background(), s, first.pos, size, func(b batchAt) error {
 		h := &b.header
 		if !wantBatch(h) {
 			return nil

@@ -148,7 +148,7 @@ func (l *Log) find(s *segment, offset, size int64) (batchAt, error) {
 	if err != nil {
 		return batchAt{}, err
 	}
-	if from > 0 && !startsBatch(w, from, below) {
+	if from != 0 && !startsBatch(w, from, below) {
 		// The index is wrong. Kafka would find nothing or fail here.
 		l.notice(Warn, s.index.name(), "position %d for offset %d is not that of a batch: searched without the index", from, below)
 		from = 0
@@ -167,6 +167,9 @@ func findFrom(w *walk, pos, offset int64) (batchAt, error) {
 // startsBatch reports whether what lies at pos looks like a batch that begins at
 // or below offset. Where a message of magic 0 or 1 begins is not to be seen.
 func startsBatch(w *walk, pos, offset int64) bool {
+	if pos < 0 {
+		return false
+	}
 	prefix, err := w.Prefix(pos)
 	return err == nil && prefix.Magic >= 0 && prefix.Magic <= 2 && prefix.Offset >= 0 && (prefix.Magic < 2 || prefix.Offset <= offset)
 }

@@ -140,12 +140,15 @@ func (l *Log) cutSegment(s *segment, offset, pos int64) error {
 	if err != nil {
 		return err
 	}
-	from, _, err := s.lookup(last)
+	s.setLargest(timestamp, last, true)
+	b, err := l.find(s, last, pos)
+	if err == io.EOF {
+		return nil
+	}
 	if err != nil {
 		return err
 	}
-	s.setLargest(timestamp, last, true)
-	_, err = l.walk(context.Background(), s, from, pos, func(b batchAt) error {
+	_, err = l.walk(context.Background(), s, b.pos, pos, func(b batchAt) error {
 		s.sawTime(b.header.MaxTimestamp, b.header.LastOffset())
 		return nil
 	})
