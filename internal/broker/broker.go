@@ -1,3 +1,12 @@
+// Package broker serves the Kafka protocol: connections and framing, one file for each
+// API, waiting requests, fetch sessions, and the replicas that the broker hosts.
+//
+// A request goes this way: the reader of its connection reads and decodes it,
+// the dispatch table names its handler, the handler calls storage, image or
+// controller, and the writer of the connection sends the answer in turn. A
+// request that has to wait is parked on the watch lists of its partitions.
+// Records are never copied on the way in, and go from file to socket on the way
+// out.
 package broker
 
 import (

@@ -41,7 +41,7 @@ type conn struct {
 	unsent atomic.Int64
 	wrote  chan struct{}
 	// active is when bytes last came or went, in ns since the Unix epoch; body
-	// is set while a request is incomplete, which holds memory.
+	// is set while the rest of a request is waited for, which holds memory.
 	active atomic.Int64
 	body   atomic.Bool
 
@@ -141,8 +141,8 @@ func (c *conn) frame(in *bufio.Reader) (*buffer, error) {
 		return nil, fmt.Errorf("%w: %d", errFrame, n)
 	}
 	c.body.Store(true)
-	defer c.body.Store(false)
 	header, err := in.Peek(minRequest)
+	c.body.Store(false)
 	if err != nil {
 		return nil, err
 	}
@@ -150,10 +150,12 @@ func (c *conn) frame(in *bufio.Reader) (*buffer, error) {
 		return nil, fmt.Errorf("%w: %d, at most %d for a request without records", errFrame, n, plainBytes)
 	}
 	claim := n * growth(header)
-	if !c.server.memory.take(claim, c.gone) {
+	if !c.server.memory.take(claim, c.gone) { // the client does not stand still meanwhile
 		return nil, net.ErrClosed
 	}
 	c.progress()
+	c.body.Store(true)
+	defer c.body.Store(false)
 	b, err := c.readBody(in, int(n))
 	if err != nil {
 		c.server.memory.give(claim)
