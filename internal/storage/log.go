@@ -422,7 +422,7 @@ func insertSegment(list []*segment, s *segment) []*segment {
 	return slices.Insert(slices.Clone(list), floor(list, s.base)+1, s)
 }
 
-// createEmpty makes an empty file if there is none.
+// create makes an empty file, or empties the one that is there.
 func create(fsys disk.FS, path string) error { return createSized(fsys, path, 0) }
 
 func (l *Log) name(base string) string { return filepath.Join(l.dir, base) }

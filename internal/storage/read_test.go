@@ -37,7 +37,7 @@ func TestReadLimits(t *testing.T) {
 	}{
 		{0, 1, ToLogEnd, true, 0, one},
 		{0, 0, ToLogEnd, true, 0, one},
-		{0, 1, ToLogEnd, false, 0, 0}, // the first batch does not fit
+		{0, 1, ToLogEnd, false, 0, 0},  // the first batch does not fit
 		{1, 1, ToLogEnd, true, 0, one}, // inside of a batch
 		{2, 2 * one, ToLogEnd, true, 0, 2 * one},
 		{3, 2*one + 5, ToLogEnd, false, one, 2*one + 5}, // cut

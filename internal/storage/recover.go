@@ -146,6 +146,9 @@ func (ld *loader) scan(s *segment, each func(*segfile.Entry) error) (recovered, 
 		}
 		if chunk.Damage != nil {
 			r.pos, r.damage = chunk.Pos, chunk.Damage
+			if e, ok := errors.AsType[*segfile.Error](chunk.Damage); ok {
+				r.damage = e.Err // the place is said anyway
+			}
 			break
 		}
 		for e, err := range chunk.Entries(s.log.name()) {
