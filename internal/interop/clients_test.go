@@ -121,13 +121,13 @@ func newClient(t *testing.T, opts ...kgo.Opt) *kgo.Client {
 // what they see of Kafka on the same directory.
 func (s *stage) clients(t *testing.T) {
 	dir := s.dir(t)
-	b := s.kf.start(t, dir, calm...)
+	b := s.kf.start(t, []string{dir}, calm...)
 	t.Run("console", func(t *testing.T) { s.console(t, b) })
 	t.Run("franz-go", func(t *testing.T) { s.franz(t, b) })
 	want := s.see(t, b)
 	b.stop(t)
 	s.checkFiles(t, "kf", dir, false)
-	b = s.kafka.start(t, dir, calm...)
+	b = s.kafka.start(t, []string{dir}, calm...)
 	same(t, "Kafka serves something else than kf", s.see(t, b), want)
 	b.kill()
 }

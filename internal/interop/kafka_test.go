@@ -238,20 +238,30 @@ func (n *node) data() string            { return n.path("data") }
 // start starts the node and waits until it answers.
 func (n *node) start(t *testing.T) *process {
 	t.Helper()
+	p, err := n.tryStart(t)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+// tryStart starts the node and waits until it answers; it fails if the node ends.
+func (n *node) tryStart(t *testing.T) (*process, error) {
+	t.Helper()
 	p := n.k.start(t, n.path("server.log"), "kafka.Kafka", n.path("server.properties"))
 	for end := time.Now().Add(60 * time.Second); ; time.Sleep(100 * time.Millisecond) {
 		c, err := net.DialTimeout("tcp", n.bootstrap, time.Second)
 		if err == nil {
 			c.Close()
-			return p
+			return p, nil
 		}
 		select {
 		case <-p.ended:
-			t.Fatalf("the node has ended:\n%s\n%s", p.said(), n.log())
+			return nil, fmt.Errorf("the node has ended:\n%s\n%s", p.said(), n.log())
 		default:
 		}
 		if time.Now().After(end) {
-			t.Fatalf("the node does not start:\n%s\n%s", p.said(), n.log())
+			return nil, fmt.Errorf("the node does not start:\n%s\n%s", p.said(), n.log())
 		}
 	}
 }

@@ -39,10 +39,10 @@ func newStage(t *testing.T) *stage {
 	}
 	j := newJudge(t, k, root)
 	return &stage{
-		kf: party{"kf", func(t *testing.T, dirs []string, configs []string) *serving {
+		kf: party{"kf", func(t *testing.T, dirs []string, configs []string) (*serving, error) {
 			return startKF(t, program, dirs, configs)
 		}},
-		kafka: party{"Kafka", func(t *testing.T, dirs []string, configs []string) *serving {
+		kafka: party{"Kafka", func(t *testing.T, dirs []string, configs []string) (*serving, error) {
 			return startKafka(t, k, dirs, configs)
 		}},
 		judge: j,
@@ -71,8 +71,10 @@ func (s *stage) java(t *testing.T, class, stdin string, args ...string) string {
 
 // A party is a program that serves data directories, kf or Apache Kafka.
 type party struct {
-	name  string
-	begin func(t *testing.T, dirs, configs []string) *serving
+	name string
+	// try starts it and waits until it is ready; t ends it. It fails if the
+	// program ends.
+	try func(t *testing.T, dirs, configs []string) (*serving, error)
 }
 
 // calm are broker configs with which nothing old is deleted, compacted, expired
@@ -86,18 +88,21 @@ var calm = []string{
 	"log.initial.task.delay.ms=86400000",
 }
 
-// start starts the program on a data directory and waits until it is ready; t
-// ends it.
-func (p party) start(t *testing.T, dir string, configs ...string) *serving {
+// start starts the program on data directories and waits until it is ready; t ends
+// it.
+func (p party) start(t *testing.T, dirs []string, configs ...string) *serving {
 	t.Helper()
-	return p.begin(t, []string{dir}, configs)
+	b, err := p.try(t, dirs, configs)
+	if err != nil {
+		t.Fatalf("starting %s: %v", p.name, err)
+	}
+	return b
 }
 
 // A serving is a program that serves a directory.
 type serving struct {
 	name      string
 	bootstrap string
-	dir       string
 	log       func() string
 	stop      func(t *testing.T) // as SIGTERM does
 	kill      func()             // as kill -9 does
@@ -141,7 +146,7 @@ func kfCommand(program string, dirs, configs []string) *exec.Cmd {
 	return exec.Command(program, args...)
 }
 
-func startKF(t *testing.T, program string, dirs, configs []string) *serving {
+func startKF(t *testing.T, program string, dirs, configs []string) (*serving, error) {
 	t.Helper()
 	c := kfCommand(program, dirs, configs)
 	log := &logText{}
@@ -165,7 +170,7 @@ func startKF(t *testing.T, program string, dirs, configs []string) *serving {
 		_, _ = io.Copy(log, r)
 		_ = c.Wait()
 	}()
-	s := &serving{name: "kf", dir: dirs[0], log: log.String}
+	s := &serving{name: "kf", log: log.String}
 	s.kill = func() {
 		_ = c.Process.Kill()
 		<-ended
@@ -190,12 +195,12 @@ func startKF(t *testing.T, program string, dirs, configs []string) *serving {
 		if s.bootstrap = readyAddress.FindString(line); s.bootstrap == "" {
 			t.Fatalf("the ready line of kf serve names no address: %q", line)
 		}
+		return s, nil
 	case <-ended:
-		t.Fatalf("kf serve has ended: %v\n%s", c.ProcessState, log)
+		return nil, fmt.Errorf("kf serve has ended: %v\n%s", c.ProcessState, log)
 	case <-time.After(startLimit):
-		t.Fatalf("kf serve does not start:\n%s", log)
+		return nil, fmt.Errorf("kf serve does not start:\n%s", log)
 	}
-	return s
 }
 
 // identity reads meta.properties of a log directory.
@@ -243,7 +248,7 @@ broker.heartbeat.interval.ms=200
 }
 
 // startKafka starts Kafka on data directories; an empty one is formatted.
-func startKafka(t *testing.T, k *kafka, dirs, configs []string) *serving {
+func startKafka(t *testing.T, k *kafka, dirs, configs []string) (*serving, error) {
 	t.Helper()
 	properties := filepath.Join(t.TempDir(), "server.properties")
 	id, bootstrap := int32(1), freePort(t)
@@ -259,13 +264,16 @@ func startKafka(t *testing.T, k *kafka, dirs, configs []string) *serving {
 		run(t, k.java(properties+".format.log", "kafka.tools.StorageTool", "format", "--cluster-id", "kfInteropCluster000001", "--config", properties))
 	}
 	n := &node{k: k, dir: filepath.Dir(properties), bootstrap: bootstrap}
-	p := n.start(t)
+	p, err := n.tryStart(t)
+	if err != nil {
+		return nil, err
+	}
 	return &serving{
-		name: "Kafka", bootstrap: bootstrap, dir: dirs[0],
+		name: "Kafka", bootstrap: bootstrap,
 		log:  func() string { return p.said() + n.log() },
 		stop: func(t *testing.T) { t.Helper(); p.stop(t) },
 		kill: p.kill,
-	}
+	}, nil
 }
 
 // see returns all that clients see of a cluster.

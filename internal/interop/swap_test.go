@@ -33,7 +33,7 @@ func (s *stage) swap(t *testing.T, seed int64, kill bool) {
 	configs := append(slices.Clone(calm), "log.retention.ms=-1", "log.initial.task.delay.ms=100", "log.flush.start.offset.checkpoint.interval.ms=300")
 	want := ""
 	for round, p := range []party{s.kf, s.kafka, s.kf, s.kafka, s.kf} {
-		b := p.start(t, dir, configs...)
+		b := p.start(t, []string{dir}, configs...)
 		turn := fmt.Sprintf("turn %d, %s", round, p.name)
 		if round > 0 {
 			same(t, turn+" does not serve what it found", s.see(t, b), want)
