@@ -1,5 +1,6 @@
-// Package broker serves the Kafka protocol: connections and framing, one file for each
-// API, waiting requests, fetch sessions, and the replicas that the broker hosts.
+// Package broker serves the Kafka protocol: connections and framing, one file
+// for each API, waiting requests, fetch sessions, and the replicas that the
+// broker hosts.
 //
 // A request goes this way: the reader of its connection reads and decodes it,
 // the dispatch table names its handler, the handler calls storage, image or
