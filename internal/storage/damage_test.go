@@ -191,7 +191,12 @@ func TestWrongSealedIndex(t *testing.T) {
 		binary.BigEndian.PutUint32(p[i+4:], binary.BigEndian.Uint32(p[i+4:])+5)
 	}
 	s.write(index0, p)
-	starts(t, s, 25, want...)
+	l := s.open()
+	for range 3 {
+		wantAll(t, l, ToLogEnd, want...)
+	}
+	s.noticed("1 ", index0)
+	closeLog(t, l)
 }
 
 // Kafka leaves bytes behind the last batch after a clean stop: what is appended

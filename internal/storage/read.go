@@ -149,8 +149,10 @@ func (l *Log) find(s *segment, offset, size int64) (batchAt, error) {
 		return batchAt{}, err
 	}
 	if from != 0 && !startsBatch(w, from, below) {
-		// The index is wrong. Kafka would find nothing or fail here.
-		l.notice(Warn, s.index.name(), "position %d for offset %d is not that of a batch: searched without the index", from, below)
+		// Kafka would find nothing or fail here.
+		if s.distrusted.CompareAndSwap(false, true) {
+			l.notice(Warn, s.index.name(), "position %d for offset %d is not that of a batch: the segment is searched without the index", from, below)
+		}
 		from = 0
 	}
 	return findFrom(w, from, offset)
@@ -177,6 +179,9 @@ func startsBatch(w *walk, pos, offset int64) bool {
 // lookup returns the position from which on to look for offset, and the offset
 // of the index entry that says so.
 func (s *segment) lookup(offset int64) (pos, below int64, err error) {
+	if s.distrusted.Load() {
+		return 0, s.base, nil
+	}
 	n, err := s.index.search(offsetKey, offset-s.base)
 	if err != nil || n == 0 {
 		return 0, s.base, err

@@ -25,6 +25,9 @@ type segment struct {
 	txns   *file
 	size   atomic.Int64 // bytes of entries
 	aborts atomic.Int64 // entries of the .txnindex; without one there may be no file
+	// distrusted says that the offset index was found wrong and is not used until
+	// the next start.
+	distrusted atomic.Bool
 
 	stamps sync.Mutex
 	// The largest timestamp and the last offset of the first batch with it; -1
