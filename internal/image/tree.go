@@ -22,8 +22,9 @@ type tree[K, V any] struct {
 const fanout = 32
 
 // A node has the values of its keys, or, if it is no leaf, the nodes from each
-// of its keys on. The first key of an inner node is no lower bound: what is
-// below the second goes to the first child.
+// of its keys on. What is below the first key of an inner node belongs to its
+// first child too, and lowers that key when it comes: else the halves of a child
+// could get keys below it, and the keys would be out of order.
 type node[K, V any] struct {
 	owner *owner
 	keys  []K
@@ -85,6 +86,9 @@ func (t *tree[K, V]) insert(n *node[K, V], o *owner, k K, v V) (left, right *nod
 	i, found := slices.BinarySearchFunc(n.keys, k, t.cmp)
 	switch {
 	case n.kids != nil:
+		if i == 0 && !found {
+			n.keys[0] = k
+		}
 		i = child(i, found)
 		kid, half, grew := t.insert(n.kids[i], o, k, v)
 		n.kids[i] = kid

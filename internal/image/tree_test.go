@@ -69,6 +69,42 @@ func TestTree(t *testing.T) {
 	}
 }
 
+// Keys that come below all others go to first children, whose halves must not
+// get keys out of order: names that count up, such as "t-99" and "t-100", do that.
+func TestTreeFallingKeys(t *testing.T) {
+	for seed := range uint64(20) {
+		random := rand.New(rand.NewPCG(seed, 0))
+		tr, want, o := tree[int, int]{cmp: cmp.Compare[int]}, map[int]int{}, new(owner)
+		for step := range 3000 {
+			k := 10_000*(1+step/500) - step%500*10 + random.IntN(100) // falls, then falls from above again
+			if random.IntN(4) > 0 {
+				tr.set(o, k, step)
+				want[k] = step
+			} else {
+				for old := range want {
+					tr.delete(o, old)
+					delete(want, old)
+					break
+				}
+			}
+			if step%10 == 0 {
+				o = new(owner)
+			}
+			for k, v := range want {
+				if got, ok := tr.get(k); !ok || got != v {
+					t.Fatalf("seed %d, step %d: key %d: %d, %v, want %d", seed, step, k, got, ok, v)
+				}
+				if step%100 != 0 {
+					break // all of them now and then
+				}
+			}
+			if tr.len != len(want) {
+				t.Fatalf("seed %d, step %d: %d entries, want %d", seed, step, tr.len, len(want))
+			}
+		}
+	}
+}
+
 // A change of a large tree copies the way to the key, nothing else.
 func TestTreeShares(t *testing.T) {
 	tr, o := tree[int, int]{cmp: cmp.Compare[int]}, new(owner)
