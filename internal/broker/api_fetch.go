@@ -207,6 +207,7 @@ func (o *fetchOperation) try() bool {
 		end := boundOf(t.log, o.bound)
 		switch {
 		case t.replica.gone.Load(),
+			t.replica.log.Load() != t.log, // moved to another log directory
 			o.replica >= 0 && !t.replica.leads(),
 			t.replica.checkEpoch(asked.leaderEpoch) != 0,
 			asked.offset < t.log.LogStartOffset(),

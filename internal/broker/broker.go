@@ -227,8 +227,8 @@ func (b *Broker) start(ctx context.Context) (err error) {
 	if b.epoch, err = b.controller.RegisterBroker(ctx, registration); err != nil {
 		return err
 	}
-	b.store.Start()
 	b.replicas = newReplicas(b.ctx, b.node, b.store, identity.DirectoryIDs, b.log)
+	b.store.Start()
 	stop := b.controller.Subscribe(b.follow)
 	b.background.Go(func() {
 		defer stop()
@@ -251,6 +251,8 @@ func (b *Broker) start(ctx context.Context) (err error) {
 func (b *Broker) storeOptions(s *kafkaconf.Settings) storage.StoreOptions {
 	return storage.StoreOptions{
 		FS: b.o.FS, Dirs: b.o.Dirs, Notice: b.notice, Failed: b.dirFailed,
+		// The store has its own lock of the partition, which opening a log takes too.
+		Moved:                     func(tp storage.TopicPartition) { go b.replicas.moved(tp) },
 		LogConfig:                 func(topic string) storage.Config { return b.topicConfig(topic).log },
 		FlushCheckpointMs:         brokerInt(s, "log.flush.offset.checkpoint.interval.ms"),
 		HighWatermarkCheckpointMs: brokerInt(s, "replica.high.watermark.checkpoint.interval.ms"),

@@ -215,12 +215,43 @@ func (s *replicas) create(r *replica) (*storage.Log, error) {
 		return l, nil
 	}
 	if dir < 0 {
-		for _, have := range s.store.Replicas() {
-			if have.TP == r.tp {
-				dir = have.Dir
-			}
+		dir = s.dirOf(r.tp)
+	}
+	s.assign(r, dir)
+	return l, nil
+}
+
+// moved lets go of the log of a partition that has another one now, in another log
+// directory: the next request opens that. Requests in between are told to try
+// again.
+func (s *replicas) moved(tp storage.TopicPartition) {
+	for _, r := range s.all() {
+		if r.tp != tp {
+			continue
+		}
+		r.mu.Lock()
+		r.log.Store(nil)
+		r.mu.Unlock()
+		id, _ := r.state.Load().Directory(r.node)
+		if dir := s.dirOf(tp); dir >= 0 && s.dirs[dir] != id {
+			s.assign(r, dir)
+		}
+		r.watch.wake()
+	}
+}
+
+// dirOf returns the index of the log directory that has a partition, -1 for none.
+func (s *replicas) dirOf(tp storage.TopicPartition) int {
+	for _, have := range s.store.Replicas() {
+		if have.TP == tp {
+			return have.Dir
 		}
 	}
+	return -1
+}
+
+// assign notes that the metadata is to be told the log directory of a replica.
+func (s *replicas) assign(r *replica, dir int) {
 	s.mu.Lock()
 	s.assigned = append(s.assigned, directoryAssignment{replicaKey{r.id, r.tp.Partition}, s.dirs[dir]})
 	s.mu.Unlock()
@@ -228,7 +259,6 @@ func (s *replicas) create(r *replica) (*storage.Log, error) {
 	case s.news <- struct{}{}:
 	default:
 	}
-	return l, nil
 }
 
 // assignments returns what the metadata is to be told, once.
