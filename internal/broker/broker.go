@@ -232,9 +232,14 @@ func (b *Broker) start(ctx context.Context) (err error) {
 	stop := b.controller.Subscribe(b.follow)
 	b.background.Go(func() {
 		defer stop()
-		b.assign()
+		b.report(b.ctx)
 	})
 	b.replicas.strays(b.image.Load())
+	// Nobody is elected who is in a log directory that is not online.
+	b.replicas.misplaced(b.image.Load())
+	if err := b.reportDirs(ctx); err != nil {
+		return err
+	}
 	if err := b.controller.Unfence(ctx, b.node, b.epoch); err != nil {
 		return err
 	}
@@ -348,24 +353,6 @@ func (b *Broker) follow(_, next *image.Image, d *image.Delta) {
 	b.image.Store(next)
 	for _, r := range changed {
 		r.watch.wake()
-	}
-}
-
-// assign tells the controller in which log directories replicas are.
-func (b *Broker) assign() {
-	for {
-		select {
-		case <-b.replicas.news:
-		case <-b.ctx.Done():
-			return
-		}
-		var dirs []controller.DirectoryAssignment
-		for _, a := range b.replicas.assignments() {
-			dirs = append(dirs, controller.DirectoryAssignment{TopicID: a.id, Partition: a.partition, Directory: a.dir})
-		}
-		if err := b.controller.AssignDirectories(b.ctx, b.node, b.epoch, dirs); err != nil && b.ctx.Err() == nil {
-			b.log.Error("the log directories of partitions could not be noted", "error", err)
-		}
 	}
 }
 

@@ -117,10 +117,8 @@ type replicas struct {
 
 	mu     sync.RWMutex
 	hosted map[replicaKey]*replica
-	// assigned are replicas whose log directory the metadata does not know yet;
-	// news is told when there are some.
-	assigned []directoryAssignment
-	news     chan struct{}
+
+	reports reports
 }
 
 type replicaKey struct {
@@ -128,14 +126,8 @@ type replicaKey struct {
 	partition int32
 }
 
-// A directoryAssignment says in which log directory a replica is.
-type directoryAssignment struct {
-	replicaKey
-	dir wire.UUID
-}
-
 func newReplicas(ctx context.Context, node int32, store *storage.Store, dirs []wire.UUID, log *slog.Logger) *replicas {
-	return &replicas{ctx: ctx, node: node, store: store, dirs: dirs, log: log, hosted: make(map[replicaKey]*replica), news: make(chan struct{}, 1)}
+	return &replicas{ctx: ctx, node: node, store: store, dirs: dirs, log: log, hosted: make(map[replicaKey]*replica), reports: newReports()}
 }
 
 // get returns the replica of a partition, nil if the broker has none.
@@ -217,7 +209,7 @@ func (s *replicas) create(r *replica) (*storage.Log, error) {
 	if dir < 0 {
 		dir = s.dirOf(r.tp)
 	}
-	s.assign(r, dir)
+	s.reports.placed(r, s.dirs[dir])
 	return l, nil
 }
 
@@ -234,7 +226,7 @@ func (s *replicas) moved(tp storage.TopicPartition) {
 		r.mu.Unlock()
 		id, _ := r.state.Load().Directory(r.node)
 		if dir := s.dirOf(tp); dir >= 0 && s.dirs[dir] != id {
-			s.assign(r, dir)
+			s.reports.placed(r, s.dirs[dir])
 		}
 		r.watch.wake()
 	}
@@ -248,26 +240,6 @@ func (s *replicas) dirOf(tp storage.TopicPartition) int {
 		}
 	}
 	return -1
-}
-
-// assign notes that the metadata is to be told the log directory of a replica.
-func (s *replicas) assign(r *replica, dir int) {
-	s.mu.Lock()
-	s.assigned = append(s.assigned, directoryAssignment{replicaKey{r.id, r.tp.Partition}, s.dirs[dir]})
-	s.mu.Unlock()
-	select {
-	case s.news <- struct{}{}:
-	default:
-	}
-}
-
-// assignments returns what the metadata is to be told, once.
-func (s *replicas) assignments() []directoryAssignment {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	a := s.assigned
-	s.assigned = nil
-	return a
 }
 
 // started takes a log that was opened into use. The replica's lock is held.
@@ -344,6 +316,7 @@ func (s *replicas) apply(next *image.Image, d *image.Delta, config func(topic st
 
 func (s *replicas) add(r *replica, p *image.Partition, elr bool, c topicConfig) {
 	r.state.Store(p)
+	s.reports.leads(r, p)
 	r.elr.Store(elr)
 	r.minInsync.Store(int32(c.minInsyncReplicas))
 	s.mu.Lock()
@@ -398,6 +371,7 @@ func (s *replicas) change(r *replica, p *image.Partition) {
 		err = s.lead(r, l)
 	}
 	r.mu.Unlock()
+	s.reports.leads(r, p)
 	if err != nil {
 		s.log.Error("a leader epoch could not be noted", "partition", r.tp, "error", err)
 	}
@@ -433,8 +407,11 @@ func (s *replicas) configure(d *image.Delta, elr bool, config func(topic string)
 		r.mu.Lock() // a log that is being opened may have the old settings
 		l := r.log.Load()
 		r.mu.Unlock()
+		// The store may have opened one that no request wanted yet.
+		if opened := s.store.Get(r.tp); opened != nil {
+			opened.SetConfig(c.log)
+		}
 		if l != nil {
-			l.SetConfig(c.log)
 			r.advance(l)
 			changed = append(changed, r)
 		}

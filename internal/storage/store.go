@@ -214,7 +214,8 @@ func (s *Store) recover(ctx context.Context) {
 		for range max(1, s.o.RecoveryThreads) {
 			s.wg.Go(func() {
 				for r := range work {
-					if _, err := s.open(ctx, r, wire.UUID{}); err != nil && ctx.Err() == nil {
+					_, err := s.open(ctx, r, wire.UUID{})
+					if err != nil && ctx.Err() == nil && !errors.Is(err, ErrNoReplica) { // that one was deleted meanwhile
 						s.o.Notice(Notice{Error, r.path(), "cannot be opened: " + err.Error()})
 					}
 				}
