@@ -128,6 +128,7 @@ func (s *stage) clients(t *testing.T) {
 	b.stop(t)
 	s.checkFiles(t, "kf", dir, false)
 	b = s.kafka.start(t, []string{dir}, calm...)
+	s.inUse(t, dir)
 	same(t, "Kafka serves something else than kf", s.see(t, b), want)
 	b.kill()
 }

@@ -22,6 +22,8 @@ func TestServe(t *testing.T) {
 	seed := seed(t)
 	s := newStage(t)
 	t.Run("clients", s.clients)
+	t.Run("no losses", s.noLosses)
+	t.Run("locked", s.locked)
 	t.Run("swap", func(t *testing.T) { s.swap(t, seed, false) })
 	t.Run("swap after kill", func(t *testing.T) { s.swap(t, seed, true) })
 }
