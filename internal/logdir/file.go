@@ -91,6 +91,7 @@ const (
 	StateSwap    State = "swap"    // finished by the cleaner; replaces segments at the next start
 	StatePart    State = "part"    // metadata snapshot being written or fetched; removed at the next start
 	StateTmp     State = "tmp"     // being written, to be renamed; ignored
+	StateKept    State = "kept"    // taken out of service by kf because of damage; ignored
 )
 
 // Names of files that have only one.
@@ -131,7 +132,7 @@ func ParseFileName(name string) File {
 			break
 		}
 		state := State(rest[i+1:])
-		if !slices.Contains([]State{StateDeleted, StateCleaned, StateSwap, StatePart, StateTmp}, state) {
+		if !slices.Contains([]State{StateDeleted, StateCleaned, StateSwap, StatePart, StateTmp, StateKept}, state) {
 			break
 		}
 		if f.State == StateLive {
@@ -220,6 +221,15 @@ func (f *File) parseSnapshotID(name string) {
 // FileName returns the name of a segment file or producer snapshot. The kind is
 // one of those with an offset in its name, except KindMetadataSnapshot.
 func FileName(kind Kind, base int64) string { return fmt.Sprintf("%020d%s", base, suffixes[kind]) }
+
+// KeptSuffix ends the names of files that kf takes out of service and does not
+// delete. Apache Kafka ignores them.
+const KeptSuffix = "." + string(StateKept)
+
+// KeptName returns the name for the bytes of a segment from pos on that kf takes
+// out of service. What stands in front of the first dot is no number: Kafka would
+// delete a file with a number there in the range of an interrupted compaction.
+func KeptName(base, pos int64) string { return fmt.Sprintf("%020d-%d%s", base, pos, KeptSuffix) }
 
 // MetadataSnapshotName returns the name of the metadata snapshot that holds what
 // is below offset; epoch is that of the record before it.

@@ -34,6 +34,8 @@ func TestParseFileName(t *testing.T) {
 		{"00000000000000000100.txnindex.deleted", "txnindex", "deleted", "100"},
 		{"00000000000000000100.snapshot.deleted", "producer-snapshot", "deleted", "100"},
 		{"00000000000000000100.log.swap.deleted", "log", "deleted", "100"},
+		{"leader-epoch-checkpoint.kept", "leader-epoch-checkpoint", "kept", ""},
+		{logdir.KeptName(100, 4711), "", "kept", ""},
 		{"5.log", "log", "live", "5"},
 		{"+3.log", "log", "live", "3"},
 		{"-5.log", "log", "live", "-5"},

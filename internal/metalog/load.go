@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"time"
 
 	"kf/internal/format/batch"
@@ -174,7 +175,7 @@ func (r *replay) cut(rd *reader, i int, damage error) error {
 	if err := r.refuse(rd, i, damage); err != nil {
 		return err
 	}
-	name := fmt.Sprintf("%s.%d.cut", rd.path, rd.pos)
+	name := filepath.Join(filepath.Dir(rd.path), logdir.KeptName(l.segments[i].base, rd.pos))
 	zero, err := l.keepAside(name, rd)
 	if err != nil {
 		return err

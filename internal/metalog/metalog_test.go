@@ -16,6 +16,7 @@ import (
 	"kf/internal/format/kraftrec"
 	"kf/internal/format/quorumstate"
 	"kf/internal/image"
+	"kf/internal/logdir"
 	"kf/internal/metalog"
 	"kf/internal/storage"
 	"kf/internal/storage/disk"
@@ -226,7 +227,7 @@ func TestTornTail(t *testing.T) {
 			t.Errorf("cut at %d: %q, %q", n, got, c.notices)
 		}
 		if n >= size+8 { // the offset; zeros are not kept
-			if got := c.read(fmt.Sprintf("%s.%d.cut", firstLog, size)); !bytes.Equal(got, whole[size:n]) {
+			if got := c.read(logdir.KeptName(0, int64(size))); !bytes.Equal(got, whole[size:n]) {
 				t.Errorf("cut at %d: %d bytes kept, want %d", n, len(got), n-size)
 			}
 		}
@@ -491,7 +492,7 @@ func TestDamagedSnapshot(t *testing.T) {
 				t.Errorf("%d of %d names, %q", len(got), len(names), c.notices)
 			}
 			c.close()
-			if err := os.Rename(c.path(newest+".damaged"), c.path(newest)); err != nil {
+			if err := os.Rename(c.path(newest+logdir.KeptSuffix), c.path(newest)); err != nil {
 				t.Fatal(err)
 			}
 

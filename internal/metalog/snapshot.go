@@ -165,11 +165,11 @@ func (r *replay) passOver(damaged []kraftrec.SnapshotID, why error) error {
 // with it.
 func (l *Log) putAside(id kraftrec.SnapshotID, why error) error {
 	name := l.path(id.String())
-	if err := l.o.FS.Rename(name, name+".damaged"); err != nil {
+	if err := l.o.FS.Rename(name, name+logdir.KeptSuffix); err != nil {
 		return err
 	}
 	l.snapshots = slices.DeleteFunc(l.snapshots, func(other kraftrec.SnapshotID) bool { return other == id })
-	l.notice(storage.Warn, name, "the metadata snapshot is damaged and was renamed to .damaged; the log has all that it had: %v", why)
+	l.notice(storage.Warn, name, "the metadata snapshot is damaged and was renamed to end in .kept; the log has all that it had: %v", why)
 	return nil
 }
 

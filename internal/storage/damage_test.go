@@ -69,7 +69,7 @@ func starts(t *testing.T, s *setup, next int64, want ...string) {
 func (s *setup) kept() (name string, p []byte) {
 	s.t.Helper()
 	for _, n := range s.names() {
-		if strings.HasSuffix(n, keptSuffix) {
+		if strings.HasSuffix(n, logdir.KeptSuffix) {
 			if name != "" {
 				s.t.Fatalf("more than one kept file: %q", s.names())
 			}
@@ -310,7 +310,7 @@ func TestDamageInTheMiddle(t *testing.T) {
 	p[1*one+batch.HeaderSize] ^= 1
 	s.write(log1, p)
 	starts(t, s, 11, want[:11]...)
-	if n := len(slices.DeleteFunc(s.names(), func(n string) bool { return !strings.HasSuffix(n, keptSuffix) })); n != 4 {
+	if n := len(slices.DeleteFunc(s.names(), func(n string) bool { return !strings.HasSuffix(n, logdir.KeptSuffix) })); n != 4 {
 		t.Errorf("kept files: %q", s.names())
 	}
 }
@@ -388,11 +388,11 @@ func TestDamagedEpochs(t *testing.T) {
 		sound := s.read(logdir.NameLeaderEpochCheckpoint)
 		s.write(logdir.NameLeaderEpochCheckpoint, []byte(text))
 		closeLog(t, s.open())
-		s.noticed("1 ", logdir.NameLeaderEpochCheckpoint, keptSuffix)
+		s.noticed("1 ", logdir.NameLeaderEpochCheckpoint, logdir.KeptSuffix)
 		if got := s.read(logdir.NameLeaderEpochCheckpoint); !bytes.Equal(got, sound) {
 			t.Errorf("%q became %q, want %q", text, got, sound)
 		}
-		if got := s.read(logdir.NameLeaderEpochCheckpoint + keptSuffix); string(got) != text {
+		if got := s.read(logdir.NameLeaderEpochCheckpoint + logdir.KeptSuffix); string(got) != text {
 			t.Errorf("kept %q, want %q", got, text)
 		}
 	}

@@ -188,7 +188,7 @@ func damagedText(err error) bool {
 
 // setAside gives the damaged file another name, so that a new one can be made.
 func (c *epochs) setAside(why error) (Notice, error) {
-	kept := c.path + keptSuffix
+	kept := c.path + logdir.KeptSuffix
 	if err := c.fsys.Rename(c.path, kept); err != nil {
 		return Notice{}, err
 	}

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"kf/internal/logdir"
 	segfile "kf/internal/segment"
 )
 
@@ -16,16 +17,14 @@ import (
 //
 //	<base offset>-<position>.kept
 //
-// They are those of the segment with the base offset from the position on. What
-// stands in front of the first dot is no number: Kafka would delete a file with
-// a number there in the range of an interrupted compaction.
+// They are those of the segment with the base offset from the position on.
 
 // keptName returns a free name for bytes of a segment from pos on.
 func (l *Log) keptName(base, pos int64) (string, error) {
 	for n := 1; ; n++ {
-		name := l.name(fmt.Sprintf("%020d-%d%s", base, pos, keptSuffix))
+		name := l.name(logdir.KeptName(base, pos))
 		if n > 1 {
-			name = l.name(fmt.Sprintf("%020d-%d-%d%s", base, pos, n, keptSuffix))
+			name = l.name(fmt.Sprintf("%020d-%d-%d%s", base, pos, n, logdir.KeptSuffix))
 		}
 		switch _, err := l.fsys.Stat(name); {
 		case errors.Is(err, fs.ErrNotExist):

@@ -70,9 +70,6 @@ func (k checkpointKind) lost() string {
 }
 
 const (
-	// keptSuffix marks bytes that kf took out of service and did not delete;
-	// Kafka ignores files of that name.
-	keptSuffix = ".kept"
 	// textLimit bounds the text files of a log directory: 10,000 partitions
 	// with the longest topic names need 3 MB.
 	textLimit = 64 << 20
@@ -187,7 +184,7 @@ func (d *logDir) begin(fsys disk.FS) error {
 		case info.Size() == 0:
 			continue
 		default:
-			if err := fsys.Rename(name, name+keptSuffix); err != nil {
+			if err := fsys.Rename(name, name+logdir.KeptSuffix); err != nil {
 				return err
 			}
 		}

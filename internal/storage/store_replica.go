@@ -222,7 +222,7 @@ func (s *Store) identify(r *replica, id wire.UUID) error {
 			return nil
 		}
 		s.o.Notice(Notice{Warn, name, fmt.Sprintf("%v: set aside and written anew with the topic id of the cluster, %v", err, id)})
-		if err := s.o.FS.Rename(name, name+keptSuffix); err != nil {
+		if err := s.o.FS.Rename(name, name+logdir.KeptSuffix); err != nil {
 			return fmt.Errorf("%w: %w", ErrOffline, err)
 		}
 	}

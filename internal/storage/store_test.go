@@ -463,7 +463,7 @@ func TestStoreIdentifies(t *testing.T) {
 			s.close(store, 1)
 			s.noticed("1 partition.metadata", tt.notice, topicA.String())
 			if !tt.remove {
-				if got := s.text(0, "a-0", logdir.NamePartitionMetadata+keptSuffix); got != tt.text {
+				if got := s.text(0, "a-0", logdir.NamePartitionMetadata+logdir.KeptSuffix); got != tt.text {
 					t.Errorf("kept %q, want %q", got, tt.text)
 				}
 			}
@@ -498,7 +498,7 @@ func TestStoreDamagedCheckpoints(t *testing.T) {
 	s.close(store, 2)
 	for kind := range checkpointKinds {
 		s.noticed("1 "+kind.fileName(), "line 3", kind.lost())
-		if got := s.text(0, kind.fileName()+keptSuffix); got != "0\n1\na 0 x\n" {
+		if got := s.text(0, kind.fileName()+logdir.KeptSuffix); got != "0\n1\na 0 x\n" {
 			t.Errorf("%s: kept %q", kind.fileName(), got)
 		}
 	}
