@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math/rand/v2"
 	"net"
 	"os"
 	"os/exec"
@@ -19,6 +18,8 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kgo"
+
+	"kf/internal/kftest"
 )
 
 // A broker is a running "kf serve".
@@ -120,15 +121,7 @@ func TestCrash(t *testing.T) {
 		partitions = 6
 		producers  = 3
 	)
-	seed := uint64(time.Now().UnixNano())
-	if text := os.Getenv("KF_SEED"); text != "" {
-		var err error
-		if seed, err = strconv.ParseUint(text, 10, 64); err != nil {
-			t.Fatalf("KF_SEED=%q: %v", text, err)
-		}
-	}
-	t.Logf("KF_SEED=%d", seed)
-	random := rand.New(rand.NewPCG(seed, 0))
+	random := kftest.Random(t)
 	rounds := crashRounds(t)
 	dir, addr := filepath.Join(t.TempDir(), "data"), freePort(t)
 	ctx, cancel := context.WithCancel(t.Context())

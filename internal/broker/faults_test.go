@@ -3,7 +3,6 @@ package broker
 import (
 	"context"
 	"fmt"
-	"math/rand/v2"
 	"os"
 	"strconv"
 	"strings"
@@ -13,6 +12,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kgo"
 
+	"kf/internal/kftest"
 	"kf/internal/storage/disk"
 	"kf/internal/storage/disktest"
 )
@@ -181,15 +181,7 @@ func faultRuns(t *testing.T) int {
 // written. Clients get an error and nothing that was acknowledged is lost; the
 // next start, with a sound disk, succeeds.
 func TestFaults(t *testing.T) {
-	seed := uint64(time.Now().UnixNano())
-	if text := os.Getenv("KF_SEED"); text != "" {
-		var err error
-		if seed, err = strconv.ParseUint(text, 10, 64); err != nil {
-			t.Fatalf("KF_SEED=%q: %v", text, err)
-		}
-	}
-	t.Logf("KF_SEED=%d", seed)
-	random := rand.New(rand.NewPCG(seed, 1))
+	random := kftest.Random(t)
 
 	options := func(dir string, fsys disk.FS) Options {
 		return Options{NodeID: 1, Dirs: []string{dir}, FS: fsys, Listeners: []Listener{{Addr: "127.0.0.1:0"}}, Properties: map[string]string{

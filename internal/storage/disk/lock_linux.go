@@ -1,18 +1,6 @@
 package disk
 
-import (
-	"errors"
-	"io"
-	"os"
+import "golang.org/x/sys/unix"
 
-	"golang.org/x/sys/unix"
-)
-
-func lock(f *os.File) error {
-	whole := unix.Flock_t{Type: unix.F_WRLCK, Whence: io.SeekStart}
-	err := unix.FcntlFlock(f.Fd(), unix.F_OFD_SETLK, &whole)
-	if errors.Is(err, unix.EAGAIN) || errors.Is(err, unix.EACCES) {
-		return ErrLocked
-	}
-	return err
-}
+// setLock takes a lock that belongs to the open file, not to the process.
+const setLock = unix.F_OFD_SETLK

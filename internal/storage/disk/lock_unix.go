@@ -1,4 +1,4 @@
-//go:build unix && !linux
+//go:build unix
 
 package disk
 
@@ -12,7 +12,7 @@ import (
 
 func lock(f *os.File) error {
 	whole := unix.Flock_t{Type: unix.F_WRLCK, Whence: io.SeekStart}
-	err := unix.FcntlFlock(f.Fd(), unix.F_SETLK, &whole)
+	err := unix.FcntlFlock(f.Fd(), setLock, &whole)
 	if errors.Is(err, unix.EAGAIN) || errors.Is(err, unix.EACCES) {
 		return ErrLocked
 	}
