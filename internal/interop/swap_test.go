@@ -24,6 +24,7 @@ func TestServe(t *testing.T) {
 	t.Run("clients", s.clients)
 	t.Run("no losses", s.noLosses)
 	t.Run("locked", s.locked)
+	t.Run("cleaned", s.cleaned)
 	t.Run("swap", func(t *testing.T) { s.swap(t, seed, false) })
 	t.Run("swap after kill", func(t *testing.T) { s.swap(t, seed, true) })
 }
