@@ -15,7 +15,7 @@ PLATFORMS   := linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 windows/amd64
 KF_FIXTURES ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo soak test test-fixtures interop interop-fixtures bench fuzz lint cross completions man
+.PHONY: help build demo soak test test-fixtures interop interop-fixtures interop-kcat bench fuzz lint cross completions man
 
 help: ## List the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  \1\t/' | expand -t 18
@@ -66,6 +66,9 @@ interop-fixtures: ## Let kf and Kafka serve directories that Kafka wrote: KF_FIX
 	fi
 	KF_FIXTURES="$(abspath $(KF_FIXTURES))" $(GO) test -count=1 -timeout 30m -v -tags interop,fixtures -run TestDirectories ./internal/interop
 
+interop-kcat: ## Let kcat use kf serve (needs kcat)
+	$(GO) test -count=1 -tags interop,kcat -run TestKcat -v ./internal/interop
+
 bench: ## Run the benchmarks (BENCH=pattern), with kf beside Kafka and kfake if java and mvn are there
 	$(GO) test -run '^$$' -bench '$(BENCH)' -benchmem ./...
 	@if command -v javac >/dev/null && command -v mvn >/dev/null; then \
@@ -85,8 +88,8 @@ fuzz: ## Run every fuzz target for FUZZTIME (1m)
 lint: ## Check formatting, vet, staticcheck and go.mod
 	@unformatted=$$(gofmt -l $$(git ls-files '*.go')); \
 	if [ -n "$$unformatted" ]; then echo "gofmt would change:" >&2; echo "$$unformatted" >&2; exit 1; fi
-	$(GO) vet -tags interop,fixtures ./...
-	$(GO) run $(STATICCHECK) -tags interop,fixtures ./...
+	$(GO) vet -tags interop,fixtures,kcat ./...
+	$(GO) run $(STATICCHECK) -tags interop,fixtures,kcat ./...
 	$(GO) mod tidy -diff
 	$(GO) mod verify
 
