@@ -5,10 +5,8 @@ import (
 	"encoding/binary"
 	"errors"
 	"hash/crc32"
-	"io"
 	"sync"
 
-	"github.com/klauspost/compress/flate"
 	"github.com/klauspost/compress/gzip"
 )
 
@@ -21,12 +19,7 @@ const (
 	gzipMinNext = 26 // trailer and the shortest header
 )
 
-type flateReader interface {
-	io.Reader
-	flate.Resetter
-}
-
-var flateReaders = sync.Pool{New: func() any { return flate.NewReader(bytes.NewReader(nil)) }}
+var inflaters = sync.Pool{New: func() any { return new(inflater) }}
 
 func inflateGzip(dst, src []byte, limit int) ([]byte, error) {
 	start := len(dst)
@@ -34,25 +27,20 @@ func inflateGzip(dst, src []byte, limit int) ([]byte, error) {
 	if err != nil {
 		return dst, corrupt(Gzip, "%w", err)
 	}
-	z := flateReaders.Get().(flateReader)
-	defer flateReaders.Put(z)
-	in := new(bytes.Reader)
+	z := inflaters.Get().(*inflater)
+	defer inflaters.Put(z)
 	dst = grow(dst, min(4*len(src), limit))
 	window := min(pos+gzipBuffer, len(src)) // end of what Java's buffer holds
 	for {
-		in.Reset(src[pos:])
-		if err := z.Reset(in, nil); err != nil {
-			return dst, corrupt(Gzip, "%w", err)
-		}
-		member := len(dst)
-		dst, err = readAll(dst, z, start+limit)
+		member, n := len(dst), 0
+		dst, n, err = z.inflate(dst, src[pos:], start+limit)
+		pos += n
 		if errors.Is(err, ErrLimit) {
 			return dst, beyond(Gzip, limit)
 		}
 		if err != nil {
-			return dst, corrupt(Gzip, "byte %d: %w", len(src)-in.Len(), err)
+			return dst, corrupt(Gzip, "byte %d: %w", pos, err)
 		}
-		pos = len(src) - in.Len()
 		for window < pos {
 			window = min(window+gzipBuffer, len(src))
 		}
@@ -69,7 +57,7 @@ func inflateGzip(dst, src []byte, limit int) ([]byte, error) {
 		if window-pos <= gzipMinNext && len(src) <= max(window, pos+8) {
 			return dst, nil
 		}
-		n, err := gzipHeader(src[pos+8:])
+		n, err = gzipHeader(src[pos+8:])
 		if err != nil {
 			return dst, nil
 		}
@@ -131,25 +119,6 @@ func gzipHeader(p []byte) (int, error) {
 		return 0, cut
 	}
 	return n, nil
-}
-
-// readAll appends what r yields to dst, which may grow to max bytes.
-func readAll(dst []byte, r io.Reader, max int) ([]byte, error) {
-	for {
-		if len(dst) == cap(dst) {
-			dst = append(dst, 0)[:len(dst)]
-		}
-		n, err := r.Read(dst[len(dst):min(cap(dst), max+1)])
-		dst = dst[:len(dst)+n]
-		switch {
-		case len(dst) > max:
-			return dst, ErrLimit
-		case errors.Is(err, io.EOF):
-			return dst, nil
-		case err != nil:
-			return dst, err
-		}
-	}
 }
 
 var gzipWriters [gzip.BestCompression - gzip.DefaultCompression + 1]sync.Pool // by level
