@@ -35,6 +35,7 @@ func (s *stage) swap(t *testing.T, seed int64, kill bool) {
 	dir := s.dir(t)
 	configs := append(slices.Clone(calm), "log.retention.ms=-1", "log.initial.task.delay.ms=100", "log.flush.start.offset.checkpoint.interval.ms=300")
 	want := ""
+	producer := &sequence{}
 	for round, p := range []party{s.kf, s.kafka, s.kf, s.kafka, s.kf} {
 		b := p.start(t, []string{dir}, configs...)
 		turn := fmt.Sprintf("turn %d, %s", round, p.name)
@@ -42,6 +43,7 @@ func (s *stage) swap(t *testing.T, seed int64, kill bool) {
 			same(t, turn+" does not serve what it found", s.see(t, b), want)
 		}
 		start := s.java(t, "Play", "", b.bootstrap, fmt.Sprint(seed), fmt.Sprint(round))
+		producer.turn(t, b)
 		want = s.see(t, b)
 		if kill && strings.TrimSpace(start) != "0" {
 			// Nobody promises that DeleteRecords outlives a kill before this.

@@ -80,6 +80,7 @@ public class Play {
         topic("empty", 3);
         topic("a.name_with-all-0", 1);
         topic("doomed", 2);
+        topic("sequence", 1);
     }
 
     private KafkaProducer<byte[], byte[]> producer(Object... configs) {
