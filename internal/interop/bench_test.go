@@ -3,7 +3,6 @@
 package interop
 
 import (
-	"cmp"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -79,9 +78,11 @@ func timed(t testing.TB, c *exec.Cmd) time.Duration {
 	return time.Since(start)
 }
 
-func median[T cmp.Ordered](values []T) T {
+// median returns the middle value, or the mean of the two in the middle.
+func median[T ~int64 | ~float64](values []T) T {
 	values = slices.Sorted(slices.Values(values))
-	return values[len(values)/2]
+	n := len(values)
+	return (values[(n-1)/2] + values[n/2]) / 2
 }
 
 // writeSegment writes a segment of batches of 16 records with a key of 10 bytes
