@@ -2,10 +2,12 @@ package broker
 
 import "sync"
 
-// A budget is the memory that requests may take in all connections together.
-// What does not fit waits, first come first served, so that a large request is
-// not starved by small ones.
+// A budget is memory that requests of all connections share. What does not fit
+// waits, first come first served, so that a large request is not starved by
+// small ones.
 type budget struct {
+	size int64
+
 	mu    sync.Mutex
 	free  int64
 	queue []*claim
@@ -16,7 +18,7 @@ type claim struct {
 	ready chan struct{} // closed when the bytes are granted
 }
 
-func newBudget(size int64) *budget { return &budget{free: size} }
+func newBudget(size int64) *budget { return &budget{size: size, free: size} }
 
 // take takes n bytes, and waits for them if need be until gone is closed. It
 // reports whether it got them; n is at most the size of the budget.
@@ -55,6 +57,13 @@ func (b *budget) give(n int64) {
 	defer b.mu.Unlock()
 	b.free += n
 	b.grant()
+}
+
+// waiting reports whether somebody waits for memory.
+func (b *budget) waiting() bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return len(b.queue) > 0
 }
 
 func (b *budget) grant() {

@@ -41,9 +41,11 @@ type conn struct {
 	unsent atomic.Int64
 	wrote  chan struct{}
 	// active is when bytes last came or went, in ns since the Unix epoch; body
-	// is set while the rest of a request is waited for, which holds memory.
+	// is set while the rest of a request is waited for. due is when a request
+	// that holds memory meanwhile may be cut off for others, 0 for none.
 	active atomic.Int64
 	body   atomic.Bool
+	due    atomic.Int64
 
 	gone     chan struct{} // closed when the connection ends
 	goneOnce sync.Once
@@ -94,18 +96,17 @@ func (c *conn) drain() {
 
 // read reads and starts requests until the connection ends, and says why.
 func (c *conn) read() error {
-	in := bufio.NewReaderSize(c.nc, 8<<10)
+	in := bufio.NewReaderSize(c.nc, smallBytes)
 	for {
-		body, err := c.frame(in)
+		request, err := c.frame(in)
 		if err != nil {
 			if c.draining.Load() {
 				return errDraining
 			}
 			return err
 		}
-		started, err := c.start(body.b)
-		c.server.memory.give(weight(body.b))
-		body.free()
+		started, err := c.start(request.b)
+		request.free()
 		if err != nil {
 			return err
 		}
@@ -128,41 +129,73 @@ func (c *conn) read() error {
 	}
 }
 
-// frame reads the next request into a buffer, whose memory it takes from the
+// smallBytes is the size of a connection's read buffer. A request that fits into
+// it is handled there, and takes nothing of the memory of all: whatever other
+// clients hold back, heartbeats and fetches go on.
+const smallBytes = 8 << 10
+
+// A received request is in the read buffer, or in one of its own.
+type received struct {
+	b   []byte
+	in  *bufio.Reader
+	buf *buffer // nil if b is in the read buffer
+	c   *conn
+}
+
+// free ends the use of b.
+func (r *received) free() {
+	if r.buf == nil {
+		_, _ = r.in.Discard(len(r.b)) // cannot fail: they were peeked
+		return
+	}
+	r.c.server.memory.give(int64(len(r.b)))
+	r.buf.free()
+}
+
+// frame reads the next request. For one that is not small it takes memory of the
 // server's budget first.
-func (c *conn) frame(in *bufio.Reader) (*buffer, error) {
+func (c *conn) frame(in *bufio.Reader) (received, error) {
 	var prefix [4]byte
 	if _, err := io.ReadFull(in, prefix[:]); err != nil {
-		return nil, err
+		return received{}, err
 	}
 	c.progress()
 	n := int64(int32(binary.BigEndian.Uint32(prefix[:])))
 	if n < minRequest || n > int64(c.server.limits.requestBytes) {
-		return nil, fmt.Errorf("%w: %d", errFrame, n)
+		return received{}, fmt.Errorf("%w: %d", errFrame, n)
 	}
 	c.body.Store(true)
-	header, err := in.Peek(minRequest)
+	start, err := in.Peek(minRequest)
+	if err == nil && n <= smallBytes {
+		start, err = in.Peek(int(n))
+	}
 	c.body.Store(false)
-	if err != nil {
-		return nil, err
-	}
-	if n > plainBytes && !mostlyRecords(header) {
-		return nil, fmt.Errorf("%w: %d, at most %d for a request without records", errFrame, n, plainBytes)
-	}
-	claim := n * growth(header)
-	if !c.server.memory.take(claim, c.gone) { // the client does not stand still meanwhile
-		return nil, net.ErrClosed
+	switch {
+	case err != nil:
+		return received{}, err
+	case n <= smallBytes:
+		return received{b: start, in: in, c: c}, nil
+	case n > plainBytes && !mostlyRecords(start):
+		return received{}, fmt.Errorf("%w: %d, at most %d for a request without records", errFrame, n, plainBytes)
+	case !c.server.memory.take(n, c.gone): // the client does not stand still meanwhile
+		return received{}, net.ErrClosed
 	}
 	c.progress()
+	c.due.Store(time.Now().Add(c.server.limits.stall + time.Duration(n)*time.Second/minRate).UnixNano())
 	c.body.Store(true)
-	defer c.body.Store(false)
 	b, err := c.readBody(in, int(n))
+	c.body.Store(false)
+	c.due.Store(0)
 	if err != nil {
-		c.server.memory.give(claim)
-		return nil, err
+		c.server.memory.give(n)
+		return received{}, err
 	}
-	return b, nil
+	return received{b: b.b, in: in, buf: b, c: c}, nil
 }
+
+// minRate is how many bytes of a request have to arrive in a second if others
+// wait for the memory that it holds.
+const minRate = 1 << 20
 
 // plainBytes is the limit of requests other than Produce: names of topics and
 // partitions, no records. Kafka has none, and a list of 100 MiB would take
@@ -175,19 +208,23 @@ func mostlyRecords(p []byte) bool {
 	return int16(binary.BigEndian.Uint16(p)) == int16(kmsg.Produce)
 }
 
-// growth is how many bytes of memory a byte of a request may take when it is
-// decoded: the elements of lists take 2 bytes or more on the wire.
-func growth(p []byte) int64 {
-	if mostlyRecords(p) {
-		return 1
+// What decoding and answering a request may take of memory.
+const (
+	// growthOfPlain is how many bytes a byte of a request without records may
+	// become: the elements of lists take 2 bytes or more on the wire.
+	growthOfPlain = 16
+	// partitionBytes is what a topic or a partition of Produce may become with
+	// its place in the answer; on the wire it takes as little as 3 bytes.
+	partitionBytes = 256
+)
+
+// decodedBytes returns how much memory a request may take beside its bytes.
+func decodedBytes(h requestHeader, a *api, body []byte) int64 {
+	if h.key != int16(kmsg.Produce) {
+		return growthOfPlain * int64(len(body))
 	}
-	return growthOfPlain
+	return partitionBytes * int64(producePartitions(body, h.version, a.flexible(h.version)))
 }
-
-const growthOfPlain = 16
-
-// weight is what a request takes of the budget.
-func weight(p []byte) int64 { return int64(len(p)) * growth(p) }
 
 // minRequest is the length of the shortest header: key, version, correlation id.
 const minRequest = 8
@@ -275,6 +312,17 @@ func (c *conn) start(p []byte) (started *call, err error) {
 		started.version = 0
 		started.reply(unsupportedApiVersions(a))
 		return started, nil
+	}
+	if len(p) > smallBytes {
+		// Nobody waits for a client while holding this, so that it comes back.
+		n := decodedBytes(h, a, body)
+		switch {
+		case n > c.server.decoding.size:
+			return nil, fmt.Errorf("%w: %s v%d: too many partitions", errBody, a.name, h.version)
+		case !c.server.decoding.take(n, c.gone):
+			return nil, net.ErrClosed
+		}
+		defer c.server.decoding.give(n)
 	}
 	request := a.request()
 	request.SetVersion(h.version)

@@ -266,6 +266,7 @@ func TestIdleAndStalled(t *testing.T) {
 		{"nothing sent", nil, testLimits.idle},
 		{"in the length", whole[:3], testLimits.idle},
 		{"in the body", whole[:len(whole)-1], testLimits.stall},
+		{"in a large body", large(testLimits)[:smallBytes+10], testLimits.stall},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -279,43 +280,100 @@ func TestIdleAndStalled(t *testing.T) {
 					t.Errorf("closed after %v, want %v", took, tt.want)
 				}
 				synctest.Wait()
-				if left := h.memory.left(); left != testLimits.memoryBytes {
-					t.Errorf("%d bytes of the budget are left, want %d", left, testLimits.memoryBytes)
-				}
+				h.wantAllGiven(t)
 			})
 		})
 	}
 }
 
-// A request that does not fit into the memory of all waits for others to end.
+// large returns a Metadata request as large as a request may be; bytes after the
+// body do no harm.
+func large(l limits) []byte {
+	p := frame(1, metadataRequest())
+	p = append(p, make([]byte, int(l.requestBytes)+4-len(p))...)
+	binary.BigEndian.PutUint32(p, uint32(l.requestBytes))
+	return p
+}
+
+// A large request that does not fit into the memory of all waits for others to
+// end; a small one goes on whatever they do.
 func TestBudget(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := testLimits
-		l.memoryBytes = growthOfPlain * int64(l.requestBytes)
+		l.memoryBytes = int64(l.requestBytes)
 		h := serveTest(t, l, metadataAPI(1))
-		large := frame(1, metadataRequest())
-		large = append(large, make([]byte, int(l.requestBytes)+4-len(large))...) // bytes after the body do no harm
-		binary.BigEndian.PutUint32(large, uint32(l.requestBytes))
-		first, second := h.pipes.dial(), h.pipes.dial()
-		send(first, large[:len(large)-1])
+		request := large(l)
+		first, second, third := h.pipes.dial(), h.pipes.dial(), h.pipes.dial()
+		send(first, request[:len(request)-1])
 		synctest.Wait()
-		send(second, frame(2, metadataRequest()))
+		send(second, request)
 		answered := make(chan struct{})
 		go func() { readFrame(second); close(answered) }()
+		send(third, frame(2, metadataRequest()))
+		answerTo(t, third)
 		synctest.Wait()
 		select {
 		case <-answered:
 			t.Fatal("a request was read although the budget was used up")
 		default:
 		}
-		send(first, large[len(large)-1:])
+		send(first, request[len(request)-1:])
 		answerTo(t, first)
 		<-answered
 		synctest.Wait()
-		if left := h.memory.left(); left != l.memoryBytes {
-			t.Errorf("%d bytes of the budget are left, want %d", left, l.memoryBytes)
-		}
+		h.wantAllGiven(t)
 	})
+}
+
+// wantAllGiven checks that no request holds memory.
+func (h *harness) wantAllGiven(t *testing.T) {
+	t.Helper()
+	for name, b := range map[string]*budget{"memory": h.memory, "decoding": h.decoding} {
+		if left := b.left(); left != b.size {
+			t.Errorf("%s: %d bytes of the budget are left, want %d", name, left, b.size)
+		}
+	}
+}
+
+// A client that sends a large request byte by byte may take its time, but not if
+// others wait for the memory.
+func TestSlowSender(t *testing.T) {
+	for _, wanted := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			l := testLimits
+			l.memoryBytes = int64(l.requestBytes)
+			h := serveTest(t, l, metadataAPI(1))
+			request := large(l)
+			slow := h.pipes.dial()
+			send(slow, request[:smallBytes+4])
+			synctest.Wait()
+			begin := time.Now()
+			if wanted {
+				other := h.pipes.dial()
+				send(other, request)
+				go readFrame(other)
+			}
+			const steps = 20
+			step := l.stall - time.Second
+			var took time.Duration
+			for i := range steps {
+				time.Sleep(step)
+				if _, err := slow.Write(request[smallBytes+4+i:][:1]); err != nil {
+					took = time.Since(begin)
+					break
+				}
+			}
+			if !wanted && took != 0 {
+				t.Errorf("cut off after %v although nobody waits", took)
+			}
+			if wanted && (took == 0 || took > 3*step) {
+				t.Errorf("cut off after %v", took)
+			}
+			slow.Close()
+			synctest.Wait()
+			h.wantAllGiven(t)
+		})
+	}
 }
 
 func (b *budget) left() int64 { b.mu.Lock(); defer b.mu.Unlock(); return b.free }

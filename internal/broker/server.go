@@ -12,7 +12,7 @@ import (
 // limits are what clients may take.
 type limits struct {
 	requestBytes     int32         // of one request: socket.request.max.bytes
-	memoryBytes      int64         // of the requests of all connections that are being read or handled
+	memoryBytes      int64         // of the requests of all connections that are being read or handled, small ones aside
 	slots            int           // requests of a connection that are started and not yet answered
 	unsentBytes      int64         // of a connection's answers in memory, above which no request is read
 	connections      int           // max.connections: more wait to be accepted
@@ -26,7 +26,8 @@ type server struct {
 	apis      *apiTable
 	limits    limits
 	log       *slog.Logger
-	memory    *budget
+	memory    *budget // of the bytes of requests
+	decoding  *budget // of what requests become that are being decoded and handled
 	listeners []*listener
 
 	room    chan struct{} // a token for each connection
@@ -51,7 +52,8 @@ func newServer(apis *apiTable, l limits, log *slog.Logger, listeners []*listener
 		apis:      apis,
 		limits:    l,
 		log:       log,
-		memory:    newBudget(max(l.memoryBytes, int64(l.requestBytes), growthOfPlain*int64(min(l.requestBytes, plainBytes)))),
+		memory:    newBudget(max(l.memoryBytes, int64(l.requestBytes))),
+		decoding:  newBudget(max(l.memoryBytes, growthOfPlain*int64(min(l.requestBytes, plainBytes)))),
 		listeners: listeners,
 		room:      make(chan struct{}, min(l.connections, maxConnections)),
 		done:      make(chan struct{}),
@@ -148,7 +150,8 @@ func remoteIP(nc net.Conn) string {
 }
 
 // sweep closes connections on which nothing happens: idle ones, those whose
-// client does not read, and those that started a request and do not go on.
+// client does not read, those that started a request and do not go on, and those
+// that are slow to send one while others wait for the memory that it holds.
 func (s *server) sweep() {
 	every := max(min(s.limits.idle, s.limits.stall)/8, time.Millisecond)
 	ticker := time.NewTicker(every)
@@ -160,13 +163,15 @@ func (s *server) sweep() {
 			return
 		}
 		now := time.Now().UnixNano()
+		short := s.memory.waiting()
 		s.mu.Lock()
 		for c := range s.conns {
 			limit := s.limits.idle
 			if c.body.Load() {
 				limit = min(limit, s.limits.stall)
 			}
-			if now-c.active.Load() > int64(limit) {
+			due := c.due.Load()
+			if now-c.active.Load() > int64(limit) || short && due != 0 && now > due {
 				c.close()
 			}
 		}
