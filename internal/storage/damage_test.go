@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"hash/crc32"
 	"os"
 	"slices"
 	"strings"
@@ -13,7 +14,9 @@ import (
 	"time"
 
 	"kf/internal/format/batch"
+	"kf/internal/format/control"
 	"kf/internal/format/offsetindex"
+	"kf/internal/format/txnindex"
 	"kf/internal/logdir"
 )
 
@@ -374,6 +377,79 @@ func TestSnapshots(t *testing.T) {
 	}
 }
 
+// The name of a segment may say less than its first offset: old followers made
+// such ones.
+func TestSegmentNamedLower(t *testing.T) {
+	s := newSetup(t)
+	two := spec{values: []string{"a", "b"}}
+	s.o.Config.SegmentBytes = int32(5 * len(two.bytes(t)))
+	l := s.open()
+	var want []string
+	for i := range 8 {
+		append1(t, l, two)
+		want = append(want, fmt.Sprintf("%d=a", 2*i), fmt.Sprintf("%d=b", 2*i+1))
+	}
+	closeLog(t, l)
+	if err := os.Rename(s.path("00000000000000000010.log"), s.path("00000000000000000009.log")); err != nil {
+		t.Fatal(err)
+	}
+	s.o.Clean, s.o.RecoveryPoint, s.o.HighWatermark = false, 0, 16
+	starts(t, s, 16, want...)
+}
+
+// With a damaged .txnindex readers of committed records would get aborted ones.
+func TestDamagedAborts(t *testing.T) {
+	now := time.Now().UnixMilli() // or the producers have expired
+	txn0 := "00000000000000000000.txnindex"
+	for _, tt := range []struct {
+		name   string
+		change func(p []byte) []byte
+	}{
+		{"cut inside an entry", func(p []byte) []byte { return p[:len(p)-10] }},
+		{"loose bytes", func(p []byte) []byte { return append(p, 1, 2, 3) }},
+		{"other version", func(p []byte) []byte { p[1] = 9; return p }},
+		{"last offset below the base offset", func(p []byte) []byte { p[18] = 0xff; return p }},
+		{"entries exchanged", func(p []byte) []byte { return append(slices.Clone(p[34:]), p[:34]...) }},
+	} {
+		for _, clean := range []bool{true, false} {
+			t.Run(fmt.Sprint(tt.name, clean), func(t *testing.T) {
+				s := newSetup(t)
+				l := s.open()
+				for i := range 4 {
+					append1(t, l, spec{values: []string{"data"}, time: now, sent: true, txn: true, producer: int64(i), sequence: 0})
+				}
+				for i := range 4 {
+					marker := control.Abort
+					if i == 1 {
+						marker = control.Commit
+					}
+					append1(t, l, spec{end: true, time: now, marker: marker, producer: int64(i)})
+				}
+				l.mu.Lock()
+				_, err := l.roll(l.LogEndOffset())
+				l.mu.Unlock()
+				if err != nil {
+					t.Fatal(err)
+				}
+				append1(t, l, value("behind"))
+				closeLog(t, l)
+				sound := s.read(txn0)
+				if len(sound) != 3*txnindex.EntrySize {
+					t.Fatalf("the index has %d bytes", len(sound))
+				}
+				s.write(txn0, tt.change(slices.Clone(sound)))
+				s.o.Clean, s.o.RecoveryPoint = clean, 8
+				l = s.open()
+				s.noticed("1 ", txn0, "rebuilt")
+				if !bytes.Equal(s.read(txn0), sound) {
+					t.Error("the index is not what it was")
+				}
+				closeLog(t, l)
+			})
+		}
+	}
+}
+
 // An epoch file that cannot be read takes a directory of Kafka offline.
 func TestDamagedEpochs(t *testing.T) {
 	for _, text := range []string{"x", "0\n2\n0 0\n", "0\n1\n0 zero\n", "1\n0\n", "\x00\x00"} {
@@ -432,21 +508,81 @@ func TestLeftovers(t *testing.T) {
 	})
 }
 
-// The log start offset of DeleteRecords survived, the end of the log did not.
+// The log start offset of DeleteRecords survived, the end of the log did not; or the
+// checkpoint is wrong, as any offset may stand there. Kafka deletes all segments.
 func TestStartAboveEnd(t *testing.T) {
 	s := newSetup(t)
 	segmented(t, s, 25, 10)
+	old := [][]byte{s.read(log0), s.read("00000000000000000010.log"), s.read("00000000000000000020.log")}
 	s.o.LogStartOffset = 100
 	l := s.open()
-	s.noticed("1 ", "100")
+	if len(s.notices) != 4 || !strings.Contains(s.notices[0], "25 is below the log start offset 100") {
+		t.Errorf("notices %q", s.notices)
+	}
 	if l.LogStartOffset() != 100 || l.LogEndOffset() != 100 {
 		t.Errorf("log is %d to %d", l.LogStartOffset(), l.LogEndOffset())
 	}
 	closeLog(t, l)
-	if !slices.Contains(s.names(), log0+".deleted") {
-		t.Errorf("the old segments are gone at once: %q", s.names())
+	for i, want := range old {
+		if name := fmt.Sprintf("%020d-0.kept", 10*i); !bytes.Equal(s.read(name), want) {
+			t.Errorf("%s is not the segment", name)
+		}
 	}
 	starts(t, s, 100)
+}
+
+// The last segment is gone, and with it records that were on the disk: Kafka says
+// nothing.
+func TestEndMissing(t *testing.T) {
+	for _, clean := range []bool{true, false} {
+		s := newSetup(t)
+		want := segmented(t, s, 25, 10)
+		if err := os.Remove(s.path("00000000000000000020.log")); err != nil {
+			t.Fatal(err)
+		}
+		s.o.Clean = clean
+		l := s.open()
+		if !slices.ContainsFunc(s.notices, func(n string) bool { return strings.Contains(n, "recovery point is 25 and the log ends at offset 20") }) {
+			t.Errorf("clean %v: notices %q", clean, s.notices)
+		}
+		wantAll(t, l, ToLogEnd, want[:20]...)
+		closeLog(t, l)
+	}
+}
+
+// The offsets of a batch are behind its checksum's back, and one bit of them
+// moves the end of the log, for good if Kafka splits the segment there.
+func TestOffsetsBeyondTheSegment(t *testing.T) {
+	for _, tt := range []struct {
+		name   string
+		change func(p []byte)
+	}{
+		{"base offset too far", func(p []byte) { p[0] ^= 1 }},
+		{"last offset in the next segment", func(p []byte) {
+			h, err := batch.DecodeHeader(p)
+			if err != nil {
+				t.Fatal(err)
+			}
+			binary.BigEndian.PutUint32(p[23:], 88)
+			h.LastOffsetDelta = 88
+			binary.BigEndian.PutUint32(p[17:], crc32.Checksum(p[21:h.Size()], crc32.MakeTable(crc32.Castagnoli)))
+		}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			s := newSetup(t)
+			want := segmented(t, s, 25, 10)
+			log1 := "00000000000000000010.log"
+			p := s.read(log1)
+			one := len(p) / 10
+			tt.change(p[4*one:])
+			s.write(log1, p)
+			s.o.Clean, s.o.RecoveryPoint = false, 0
+			starts(t, s, 14, want[:14]...)
+			if got := s.read(fmt.Sprintf("%020d-%d.kept", 10, 4*one)); !bytes.Equal(got, p[4*one:]) {
+				t.Error("what was cut was not kept")
+			}
+		})
+	}
 }
 
 // A batch whose offset the indexes of its segment cannot name gets a segment of

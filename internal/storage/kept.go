@@ -95,19 +95,24 @@ func (s *segment) zeros(pos, size int64) (bool, error) {
 	return segfile.Zeros(io.NewSectionReader(h, pos, size-pos))
 }
 
-// keepWhole takes a segment out of service: its .log becomes a kept file.
+// keepWhole takes a segment out of service: its .log becomes a kept file. An empty
+// one is not worth a file: it returns no name then.
 func (l *Log) keepWhole(s *segment) (name string, err error) {
-	if name, err = l.keptName(s.base, 0); err != nil {
-		return "", err
+	gone := s.files()
+	if s.size.Load() > 0 {
+		if name, err = l.keptName(s.base, 0); err != nil {
+			return "", err
+		}
+		if err := s.log.rename(name); err != nil {
+			return "", err
+		}
+		name, gone = filepath.Base(name), gone[1:]
 	}
-	if err := s.log.rename(name); err != nil {
-		return "", err
-	}
-	for _, f := range s.files()[1:] {
+	for _, f := range gone {
 		if err := l.fsys.Remove(f.name()); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return "", err
 		}
 	}
 	s.drop()
-	return filepath.Base(name), nil
+	return name, nil
 }

@@ -42,6 +42,7 @@ type loader struct {
 	files map[string]found // of the directory, by name
 
 	fresh  bool // there was no segment
+	cut    bool // bytes at an end were taken out, and that was said
 	refill bool // the leader epochs are to be read from the batches
 }
 
@@ -88,6 +89,7 @@ func (ld *loader) load() error {
 	if err := check(); err != nil {
 		return err
 	}
+	ld.compareEnd()
 	if err := ld.compareStart(); err != nil {
 		return err
 	}
@@ -333,20 +335,32 @@ func (ld *loader) lacks(s *segment, kind logdir.Kind) bool {
 	return !ok
 }
 
-// compareStart empties a log that ends below its log start offset: all its
-// records were deleted by DeleteRecords, and its end got lost.
+// compareEnd says that records are missing at the end of the log which were on the
+// disk once; their offsets are given out again, as in Kafka.
+func (ld *loader) compareEnd() {
+	if end := ld.LogEndOffset(); ld.o.RecoveryPoint > end && !ld.cut {
+		ld.notice(Warn, ld.dir, "the recovery point is %d and the log ends at offset %d: records are missing, or the checkpoint is wrong", ld.o.RecoveryPoint, end)
+	}
+}
+
+// compareStart begins a log anew that ends below its log start offset: its records
+// were deleted by DeleteRecords and its end got lost, or the checkpoint is wrong.
+// Kafka deletes the segments; here they are kept aside.
 func (ld *loader) compareStart() error {
 	start, end := ld.o.LogStartOffset, ld.LogEndOffset()
 	if start <= end {
 		return nil
 	}
-	ld.notice(Warn, ld.dir, "log end offset %d is below the log start offset %d: all segments are deleted after file.delete.delay.ms", end, start)
-	ld.mu.Lock()
-	defer ld.mu.Unlock()
-	old := slices.Clone(ld.segments())
-	slices.Reverse(old)
-	if err := ld.removeSegments(old); err != nil {
-		return err
+	ld.notice(Warn, ld.dir, "log end offset %d is below the log start offset %d: the log begins there, without a record", end, start)
+	for _, s := range slices.Backward(ld.segments()) {
+		path := s.log.name()
+		name, err := ld.keepWhole(s)
+		if err != nil {
+			return err
+		}
+		if name != "" {
+			ld.notice(Warn, path, "is out of service, and kept as %s", name)
+		}
 	}
 	ld.logStart.Store(start)
 	if err := ld.startAt(start); err != nil {

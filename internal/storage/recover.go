@@ -31,18 +31,21 @@ func (ld *loader) recoverLog() error {
 			}
 		}
 	}
+	if err := ld.checkAborts(list[:first]); err != nil {
+		return err
+	}
 	if err := ld.rebuildProducers(ld.ctx, list[first].base); err != nil {
 		return err
 	}
 	ld.written = true
-	next := list[first].base
+	next, end := list[first].base, int64(0)
 	for i := first; i < len(ld.segments()); i++ {
 		s := ld.segments()[i]
 		r, err := ld.recoverSegment(s)
 		if err != nil {
 			return err
 		}
-		next = max(next, r.next)
+		next, end = max(next, r.next), r.next
 		if r.damage != nil {
 			if err := ld.cutDamage(i, r, next); err != nil {
 				return err
@@ -54,7 +57,8 @@ func (ld *loader) recoverLog() error {
 		}
 	}
 	s := ld.active()
-	ld.end.store(place{max(s.base, next), s, s.size.Load()})
+	// Not next: a clean start looks at the active segment only.
+	ld.end.store(place{end, s, s.size.Load()})
 	return nil
 }
 
@@ -63,7 +67,9 @@ type recovered struct {
 	tail
 	size   int64 // of the file
 	damage error // what is at pos, nil if the file ends there
-	far    int64 // base offset of the batch at pos if that is too far from the segment's, else -1
+	// far is the base offset of the batch at pos if that is too far from the
+	// segment's and a segment of its own makes it right, else -1.
+	far int64
 }
 
 // recoverSegment reads a segment and makes its indexes, its part of the producer
@@ -74,11 +80,18 @@ func (ld *loader) recoverSegment(s *segment) (recovered, error) {
 	}
 	s.aborts.Store(0)
 	latest, known := ld.epochs.latest()
-	return ld.scan(s, func(e *segfile.Entry) error {
+	limit, err := ld.startAfter(s)
+	if err != nil {
+		return recovered{}, err
+	}
+	return ld.scan(s, limit, func(e *segfile.Entry) error {
 		if err := e.Check(); err != nil {
 			return &damageError{err}
 		}
 		h := &e.Header
+		if h.BaseOffset < limit && h.LastOffset() >= limit {
+			return &damageError{fmt.Errorf("offsets %d to %d reach into the next segment, which begins at %d", h.BaseOffset, h.LastOffset(), limit)}
+		}
 		if h.Magic < 2 {
 			return nil
 		}
@@ -95,7 +108,7 @@ func (ld *loader) recoverSegment(s *segment) (recovered, error) {
 func (ld *loader) reindex(s *segment) (tail, error) {
 	ld.written = true
 	next := s.base
-	r, err := ld.scan(s, func(e *segfile.Entry) error {
+	r, err := ld.scan(s, math.MaxInt64, func(e *segfile.Entry) error {
 		if !inOrder(&e.Header, next) && e.Check() != nil {
 			return &damageError{errors.New("no batch")}
 		}
@@ -118,9 +131,9 @@ func inOrder(h *batch.Header, next int64) bool {
 type damageError struct{ error }
 
 // scan reads all entries of a segment, makes its indexes anew, and calls each for
-// every entry until one is damaged. Kafka fails at entries whose offsets do not
+// every entry until one is damaged. The next segment begins at limit. Kafka fails at entries whose offsets do not
 // rise and empties the segment; here they get no index entry.
-func (ld *loader) scan(s *segment, each func(*segfile.Entry) error) (recovered, error) {
+func (ld *loader) scan(s *segment, limit int64, each func(*segfile.Entry) error) (recovered, error) {
 	r := recovered{tail: tail{next: s.base}, size: s.size.Load(), far: -1}
 	if err := s.beginIndexes(); err != nil {
 		return r, err
@@ -135,7 +148,7 @@ func (ld *loader) scan(s *segment, each func(*segfile.Entry) error) (recovered, 
 	scanner := segfile.NewScanner(&file, 0)
 	var chunk segfile.Chunk
 	defer func() { chunk.Release() }()
-	indexed, lastIndexed := int64(0), int64(-1)
+	indexed := int64(0)
 	for r.damage == nil {
 		err := scanner.Next(ld.ctx, &chunk)
 		if err == io.EOF {
@@ -154,7 +167,9 @@ func (ld *loader) scan(s *segment, each func(*segfile.Entry) error) (recovered, 
 		for e, err := range chunk.Entries(s.log.name()) {
 			last := e.Header.LastOffset()
 			if err == nil && last-s.base > math.MaxInt32 {
-				r.far = e.Header.BaseOffset
+				if last < limit {
+					r.far = e.Header.BaseOffset
+				}
 				err = fmt.Errorf("offset %d is too far from the base offset", last)
 			} else if err == nil {
 				err = each(e)
@@ -168,12 +183,11 @@ func (ld *loader) scan(s *segment, each func(*segfile.Entry) error) (recovered, 
 			}
 			s.sawTime(e.Header.MaxTimestamp, last)
 			if e.Pos-indexed > int64(c.IndexIntervalBytes) {
-				if s.canHold(last) && last > lastIndexed && !s.index.full(c.SegmentIndexBytes) && !s.times.full(c.SegmentIndexBytes) {
+				if s.canHold(last) && last >= r.next && !s.index.full(c.SegmentIndexBytes) && !s.times.full(c.SegmentIndexBytes) {
 					if err := s.prepareEntries(c.SegmentIndexBytes); err != nil {
 						return r, err
 					}
 					s.addEntries(last, e.Pos)
-					lastIndexed = last
 				}
 				indexed = e.Pos
 			}
@@ -185,6 +199,25 @@ func (ld *loader) scan(s *segment, each func(*segfile.Entry) error) (recovered, 
 		r.damage = fmt.Errorf("%d bytes are left", r.size-r.pos)
 	}
 	return r, ld.seal(s)
+}
+
+// startAfter returns where the segment behind s begins, the largest offset if there
+// is none. Its name may say less than its first batch.
+func (ld *loader) startAfter(s *segment) (int64, error) {
+	list := ld.segments()
+	i := floor(list, s.base) + 1
+	if i == len(list) {
+		return math.MaxInt64, nil
+	}
+	start := list[i].base
+	_, err := ld.walk(ld.ctx, list[i], 0, list[i].size.Load(), func(b batchAt) error {
+		start = max(start, b.header.BaseOffset)
+		return io.EOF
+	})
+	if err == io.EOF {
+		err = nil
+	}
+	return start, err
 }
 
 // beginIndexes empties both indexes, and makes their files if they are missing.
@@ -209,6 +242,7 @@ func (s *segment) beginIndexes() error {
 func (ld *loader) cutDamage(i int, r recovered, next int64) error {
 	list := ld.segments()
 	s := list[i]
+	ld.cut = true
 	if r.far >= 0 {
 		return ld.split(i, r)
 	}
@@ -241,7 +275,9 @@ func (ld *loader) cutDamage(i int, r recovered, next int64) error {
 		if err != nil {
 			return err
 		}
-		ld.notice(Warn, path, "records from offset %d to %d are missing in front of this segment: out of service, and kept as %s", next, later[0].base-1, name)
+		if name != "" {
+			ld.notice(Warn, path, "records from offset %d to %d are missing in front of this segment: out of service, and kept as %s", next, later[0].base-1, name)
+		}
 	}
 	ld.setSegments(slices.Clone(list[:i+1]))
 	return nil

@@ -35,7 +35,10 @@ func (ld *loader) checkLog() error {
 			break
 		}
 	}
-	return ld.checkTail(ld.active())
+	if err := ld.checkTail(ld.active()); err != nil {
+		return err
+	}
+	return ld.checkAborts(list)
 }
 
 // checkTail finds where the active segment ends, from the last entry of its index
@@ -71,7 +74,7 @@ func (ld *loader) checkTail(s *segment) error {
 		if err != nil {
 			return err
 		}
-		ld.written = true
+		ld.written, ld.cut = true, true
 		if name == "" {
 			ld.notice(Info, s.log.name(), "%d zeros from byte %d on, behind offset %d, are cut", size-t.pos, t.pos, t.next-1)
 		} else {
