@@ -198,9 +198,9 @@ func (c *conn) frame(in *bufio.Reader) (received, error) {
 const minRate = 1 << 20
 
 // plainBytes is the limit of requests other than Produce: names of topics and
-// partitions, no records. Kafka has none, and a list of 100 MiB would take
-// gigabytes when it is decoded.
-const plainBytes = 16 << 20
+// partitions, no records. 100,000 partitions to fetch take 5 MB. Kafka has no such
+// limit, and a list of 100 MiB would take gigabytes when it is decoded.
+const plainBytes = 8 << 20
 
 // mostlyRecords reports whether a request, of which p has the first bytes, is
 // Produce, which is decoded in place.
@@ -211,8 +211,9 @@ func mostlyRecords(p []byte) bool {
 // What decoding and answering a request may take of memory.
 const (
 	// growthOfPlain is how many bytes a byte of a request without records may
-	// become: the elements of lists take 2 bytes or more on the wire.
-	growthOfPlain = 16
+	// become: an empty name in a list takes 1 or 2 bytes on the wire, and some
+	// 150 with its place in the answer.
+	growthOfPlain = 64
 	// partitionBytes is what a topic or a partition of Produce may become with
 	// its place in the answer; on the wire it takes as little as 3 bytes.
 	partitionBytes = 256

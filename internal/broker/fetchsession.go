@@ -59,17 +59,24 @@ type fetchSession struct {
 
 // A sessionCache has the sessions of a broker.
 type sessionCache struct {
-	mu       sync.Mutex
-	slots    int // max.incremental.fetch.session.cache.slots
-	sessions map[int32]*fetchSession
+	mu         sync.Mutex
+	slots      int // max.incremental.fetch.session.cache.slots
+	room       int // how many partitions the sessions may have in all
+	partitions int // how many they have
+	sessions   map[int32]*fetchSession
 }
+
+// maxSessionPartitions is how many partitions all sessions may have, at some 250
+// bytes each. Kafka has no such limit: a client may make it remember a thousand
+// times what a request holds. Who gets no session fetches without one.
+const maxSessionPartitions = 1 << 20
 
 // minEviction is how long a session that is in use is kept from larger ones,
 // and how long an unused one is kept at all.
 const minEviction = 120 * time.Second
 
 func newSessionCache(slots int) *sessionCache {
-	return &sessionCache{slots: slots, sessions: make(map[int32]*fetchSession)}
+	return &sessionCache{slots: slots, room: maxSessionPartitions, sessions: make(map[int32]*fetchSession)}
 }
 
 // A fetchContext is one request in the light of its session.
@@ -117,7 +124,9 @@ func (s *sessionCache) begin(r *kmsg.FetchRequest, follower bool) (*fetchContext
 		return ctx, 0
 	}
 	session.epoch = nextEpoch(session.epoch)
-	s.touch(session, len(session.order))
+	if !s.touch(session, len(session.order)) {
+		return nil, kerr.FetchSessionIDNotFound.Code
+	}
 	ctx.session = session
 	ctx.partitions = make([]fetchPartition, len(session.order))
 	for i, p := range session.order {
@@ -271,17 +280,40 @@ func (s *sessionCache) get(id int32) *fetchSession {
 func (s *sessionCache) remove(id int32) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	delete(s.sessions, id)
+	s.drop(s.sessions[id])
 }
 
-func (s *sessionCache) touch(session *fetchSession, size int) {
+// drop ends a session, nil for none. The lock is held.
+func (s *sessionCache) drop(session *fetchSession) {
+	if session == nil {
+		return
+	}
+	delete(s.sessions, session.id)
+	s.partitions -= session.size
+}
+
+// touch notes that a session is in use, and its size. It reports false if the
+// session was dropped, now because there is no room for what it has become.
+func (s *sessionCache) touch(session *fetchSession, size int) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if s.sessions[session.id] != session {
+		return false
+	}
+	s.partitions += size - session.size
 	session.used, session.size = time.Now(), size
+	if s.partitions > s.room {
+		s.drop(session)
+		return false
+	}
+	return true
 }
 
 // create makes a session of what was asked and found; 0 if there is no room.
 func (s *sessionCache) create(ctx *fetchContext, results []fetchAnswerPartition) int32 {
+	if len(results) > s.room {
+		return 0
+	}
 	now := time.Now()
 	session := &fetchSession{
 		byID: ctx.byID, follower: ctx.follower, created: now, used: now,
@@ -298,13 +330,16 @@ func (s *sessionCache) create(ctx *fetchContext, results []fetchAnswerPartition)
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if len(s.sessions) >= s.slots && !s.evict(session, now) {
-		return 0
+	for len(s.sessions) >= s.slots || s.partitions+session.size > s.room {
+		if !s.evict(session, now) {
+			return 0
+		}
 	}
 	for session.id == 0 || s.sessions[session.id] != nil {
 		session.id = rand.Int32()
 	}
 	s.sessions[session.id] = session
+	s.partitions += session.size
 	return session.id
 }
 
@@ -326,7 +361,7 @@ func (s *sessionCache) evict(session *fetchSession, now time.Time) bool {
 	if victim == nil {
 		return false
 	}
-	delete(s.sessions, victim.id)
+	s.drop(victim)
 	return true
 }
 

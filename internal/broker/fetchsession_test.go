@@ -246,6 +246,42 @@ func TestSessionEviction(t *testing.T) {
 	}
 }
 
+// The sessions have no more partitions in all than there is room for: the next
+// one is refused, and one that outgrows it ends.
+func TestSessionRoom(t *testing.T) {
+	s := newSessionCache(10)
+	s.room = 5
+	open := func(partitions ...int32) int32 {
+		ctx, _ := s.begin(fetchRequest(12, 0, 0, partitions...), false)
+		_, id := answerWith(ctx, nil)
+		return id
+	}
+	if open(0, 1, 2, 3, 4, 5) != 0 {
+		t.Error("a session is larger than the room for all")
+	}
+	first := open(0, 1, 2)
+	if second := open(0, 1, 2); first == 0 || second != 0 {
+		t.Fatalf("sessions %d and %d, want the first only", first, second)
+	}
+	second := open(0, 1)
+	if second == 0 {
+		t.Fatal("no session although there is room")
+	}
+	if _, code := s.begin(forget(fetchRequest(12, first, 1), 2), false); code != 0 {
+		t.Fatal(code)
+	}
+	if _, code := s.begin(fetchRequest(12, second, 1, 2), false); code != 0 {
+		t.Errorf("code %d for a partition more, which another session forgot", code)
+	}
+	if _, code := s.begin(fetchRequest(12, second, 2, 3), false); code != kerr.FetchSessionIDNotFound.Code || s.get(second) != nil {
+		t.Errorf("code %d for a session that outgrows the room", code)
+	}
+	s.remove(first)
+	if s.partitions != 0 || len(s.sessions) != 0 {
+		t.Errorf("%d partitions in %d sessions are left", s.partitions, len(s.sessions))
+	}
+}
+
 // The last of two mentions of a partition counts, once.
 func TestFetchTwice(t *testing.T) {
 	q := fetchRequest(12, 0, -1, 3, 4, 3)
