@@ -18,6 +18,8 @@ import (
 // versions 0 and 1.
 //
 // Deviations from Kafka 4.4.0:
+//   - A resource that DescribeConfigs names again gets INVALID_REQUEST; Kafka
+//     describes it as often as it is named, which may be a million times.
 //   - A broker shows the keys that kf heeds, not all 353 of Kafka.
 //   - There are no loggers of Java: the list of a broker's is empty, and no level
 //     can be set. Groups and client metrics have no keys yet: what an existing
@@ -25,10 +27,18 @@ import (
 
 func (b *Broker) describeConfigs(c *call, q *kmsg.DescribeConfigsRequest) kmsg.Response {
 	answer := q.ResponseKind().(*kmsg.DescribeConfigsResponse)
+	seen := make(map[resourceKey]bool)
 	for i := range q.Resources {
 		asked := &q.Resources[i]
 		to := kmsg.NewDescribeConfigsResponseResource()
 		to.ResourceType, to.ResourceName = asked.ResourceType, asked.ResourceName
+		key := resourceKey{asked.ResourceType, asked.ResourceName}
+		if seen[key] {
+			to.ErrorCode, to.ErrorMessage = kerr.InvalidRequest.Code, &twice
+			answer.Resources = append(answer.Resources, to)
+			continue
+		}
+		seen[key] = true
 		entries, code, message := b.configsOf(asked)
 		if code != 0 {
 			to.ErrorCode, to.ErrorMessage = code, &message
@@ -42,6 +52,15 @@ func (b *Broker) describeConfigs(c *call, q *kmsg.DescribeConfigsRequest) kmsg.R
 	}
 	return answer
 }
+
+// A resourceKey is what a request names a resource by.
+type resourceKey struct {
+	kind kmsg.ConfigResourceType
+	name string
+}
+
+// twice is what is wrong with a resource that a request names again.
+var twice = "Each resource must appear at most once."
 
 // A configEntry is a key of a resource and what holds for it.
 type configEntry struct {
@@ -182,26 +201,22 @@ func createdConfigs(s *kafkaconf.Settings, topic map[string]string) []kmsg.Creat
 
 func (b *Broker) incrementalAlterConfigs(c *call, q *kmsg.IncrementalAlterConfigsRequest) kmsg.Response {
 	answer := q.ResponseKind().(*kmsg.IncrementalAlterConfigsResponse)
-	type key struct {
-		kind kmsg.ConfigResourceType
-		name string
-	}
-	count := make(map[key]int)
+	count := make(map[resourceKey]int)
 	for _, r := range q.Resources {
-		count[key{r.ResourceType, r.ResourceName}]++
+		count[resourceKey{r.ResourceType, r.ResourceName}]++
 	}
 	pass := *q
 	pass.Resources = nil
 	for i := range q.Resources {
 		r := &q.Resources[i]
-		k := key{r.ResourceType, r.ResourceName}
+		k := resourceKey{r.ResourceType, r.ResourceName}
 		if count[k] == 0 {
 			continue // a duplicate, which is answered
 		}
 		var code int16
 		var message string
 		if count[k] > 1 {
-			code, message = kerr.InvalidRequest.Code, "Each resource must appear at most once."
+			code, message = kerr.InvalidRequest.Code, twice
 			count[k] = 0
 		} else {
 			code, message = b.checkAlter(r)

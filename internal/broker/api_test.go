@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"kf/internal/format/batch"
@@ -63,6 +64,28 @@ func TestEveryVersion(t *testing.T) {
 			if n, ok := fields["bytes"]; ok && n == 0.0 {
 				t.Errorf("%s v%d: no records", a.name, version)
 			}
+		}
+	}
+}
+
+// A resource that a request names again is not described again.
+func TestDescribeTwice(t *testing.T) {
+	s := newCaseStage(t, Options{})
+	q := kmsg.NewPtrDescribeConfigsRequest()
+	for range 3 {
+		for name, kind := range map[string]kmsg.ConfigResourceType{"t": topicKind, "1": kmsg.ConfigResourceTypeBroker} {
+			r := kmsg.NewDescribeConfigsRequestResource()
+			r.ResourceType, r.ResourceName = kind, name
+			q.Resources = append(q.Resources, r)
+		}
+	}
+	for i, r := range s.request(4, q).(*kmsg.DescribeConfigsResponse).Resources {
+		code := int16(0)
+		if i >= 2 {
+			code = kerr.InvalidRequest.Code
+		}
+		if r.ErrorCode != code || (len(r.Configs) > 0) != (code == 0) {
+			t.Errorf("resource %d: code %d, %d entries; want code %d", i, r.ErrorCode, len(r.Configs), code)
 		}
 	}
 }
