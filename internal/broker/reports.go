@@ -65,14 +65,15 @@ func (b *Broker) report(ctx context.Context) {
 	}
 }
 
-// reportDirs tells in which log directories replicas are.
+// reportDirs tells in which log directories replicas are, if the metadata of the
+// cluster, which may be of an older release, have a place for that.
 func (b *Broker) reportDirs(ctx context.Context) error {
 	s := &b.replicas.reports
 	s.mu.Lock()
 	dirs := s.dirs
 	s.dirs = nil
 	s.mu.Unlock()
-	if len(dirs) == 0 {
+	if len(dirs) == 0 || !b.image.Load().MetadataVersion().Directories() {
 		return nil
 	}
 	return b.controller.AssignDirectories(ctx, b.node, b.epoch, dirs)

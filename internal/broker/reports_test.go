@@ -7,6 +7,9 @@ import (
 	"testing"
 	"time"
 
+	"kf/internal/controller"
+	"kf/internal/format/kraftrec"
+	"kf/internal/image"
 	"kf/internal/logdir"
 )
 
@@ -74,5 +77,32 @@ func TestLeaderRecovers(t *testing.T) {
 	}
 	if got := len(consume(t, again, "t", 3)); got != 3 {
 		t.Errorf("%d records, want 3", got)
+	}
+}
+
+// TestOldMetadata: the metadata of a cluster of Kafka 3.3 do not say in which log
+// directories partitions are, so that there is nothing to tell.
+func TestOldMetadata(t *testing.T) {
+	b := startBroker(t, Options{Topics: []NewTopic{{Name: "t", Partitions: 1}}})
+	old := image.NewBuilder(b.image.Load())
+	if err := old.Replay(&kraftrec.FeatureLevelRecord{Name: image.FeatureMetadataVersion, FeatureLevel: 7}); err != nil {
+		t.Fatal(err)
+	}
+	now := b.image.Load()
+	defer b.image.Store(now)
+	im, _ := old.Publish()
+	b.image.Store(im)
+	// The broker's epoch is wrong, so that the controller refuses what it is told.
+	defer func(epoch int64) { b.epoch = epoch }(b.epoch)
+	b.epoch++
+	for _, tt := range []struct {
+		image *image.Image
+		fails bool
+	}{{im, false}, {now, true}} {
+		b.image.Store(tt.image)
+		b.replicas.reports.dirs = []controller.DirectoryAssignment{{TopicID: now.Topic("t").ID, Directory: b.replicas.dirs[0]}}
+		if err := b.reportDirs(testContext(t)); (err != nil) != tt.fails {
+			t.Errorf("metadata.version %v: %v", tt.image.MetadataVersion(), err)
+		}
 	}
 }
