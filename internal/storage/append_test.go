@@ -288,6 +288,26 @@ func TestRoll(t *testing.T) {
 	}
 }
 
+// A start changes nothing in when the next batch gets an index entry, so that no
+// segment has more batches than Kafka can index when it recovers it.
+func TestRollAcrossStarts(t *testing.T) {
+	for _, clean := range []bool{true, false} {
+		s := newSetup(t)
+		s.o.Config.SegmentIndexBytes, s.o.Config.IndexIntervalBytes = 48, 1
+		for range 8 {
+			s.o.Clean = clean
+			l := s.open()
+			append1(t, l, value("v"))
+			closeLog(t, l)
+		}
+		l := s.open()
+		if got, want := bases(l), []int64{0, 7}; !slices.Equal(got, want) {
+			t.Errorf("clean stops %t: segments %v, want %v", clean, got, want)
+		}
+		closeLog(t, l)
+	}
+}
+
 // The first append of a segment counts also after a start, and without timestamps
 // its age.
 func TestRollByAge(t *testing.T) {

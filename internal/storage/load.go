@@ -93,6 +93,9 @@ func (ld *loader) load() error {
 	if err := ld.compareStart(); err != nil {
 		return err
 	}
+	if err := ld.active().countUnindexed(ld.end.load().pos); err != nil {
+		return err
+	}
 	if err := ld.loadEpochs(); err != nil {
 		return err
 	}

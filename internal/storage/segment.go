@@ -122,6 +122,24 @@ func (s *segment) setLargest(timestamp, offset int64, known bool) {
 	s.maxTime, s.maxTimeOffset, s.maxKnown = timestamp, offset, known
 }
 
+// countUnindexed sets how many bytes of a segment of size bytes lie behind the start
+// of the batch that was indexed last. Kafka counts from 0 again after a start: of a
+// segment that several starts went on with it needs more index entries when it
+// recovers it than an index file may have, and then does not start.
+func (s *segment) countUnindexed(size int64) error {
+	s.unindexed = size
+	n := s.index.count()
+	if n == 0 {
+		return nil
+	}
+	var p [offsetindex.EntrySize]byte
+	if err := s.index.entry(n-1, p[:]); err != nil {
+		return err
+	}
+	s.unindexed -= positionKey(p[:])
+	return nil
+}
+
 // canHold reports whether the indexes can name offset.
 func (s *segment) canHold(offset int64) bool {
 	relative := offset - s.base

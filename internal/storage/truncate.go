@@ -129,7 +129,10 @@ func (l *Log) cutSegment(s *segment, offset, pos int64) error {
 	if err := s.log.truncate(pos); err != nil {
 		return err
 	}
-	s.padded, s.lastKnown, s.unindexed = false, false, 0
+	if err := s.countUnindexed(pos); err != nil {
+		return err
+	}
+	s.padded, s.lastKnown = false, false
 	if pos == 0 {
 		s.created, s.firstTime, s.firstRead = time.Now(), noTimestamp, false
 	}
