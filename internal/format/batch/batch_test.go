@@ -5,7 +5,9 @@ import (
 	"encoding/json"
 	"errors"
 	"math"
+	"runtime"
 	"slices"
+	"sync"
 	"testing"
 
 	"kf/internal/format/batch"
@@ -384,4 +386,53 @@ func BenchmarkRecords(b *testing.B) {
 			batch.Checksum(p)
 		}
 	})
+}
+
+// Decoders that wait for the memory of large batches hold none of their own:
+// thousands of hostile batches may wait.
+func TestWaitingHoldsNothing(t *testing.T) {
+	const waiting, size = 64, 8 << 20
+	large := batch.Record{Value: make([]byte, size)}
+	p, err := batch.Append(nil, batch.Header{Magic: 2, Attributes: int16(codec.Zstd)}, slices.Values([]*batch.Record{&large}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	h, err := batch.DecodeHeader(p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	arrived, turn := make(chan struct{}), make(chan struct{})
+	var done sync.WaitGroup
+	errs := make([]error, waiting)
+	errNoTurn := errors.New("no turn")
+	heap := func() uint64 {
+		var m runtime.MemStats
+		runtime.GC()
+		runtime.ReadMemStats(&m)
+		return m.HeapAlloc
+	}
+	before := heap()
+	for i := range waiting {
+		done.Go(func() {
+			d := batch.Decoder{MaxInflated: 2 * size, Exclusive: func() error {
+				arrived <- struct{}{}
+				<-turn
+				return errNoTurn
+			}}
+			_, errs[i] = d.Open(h, p)
+		})
+	}
+	for range waiting {
+		<-arrived
+	}
+	if after := heap(); after > before+waiting*(1<<20) {
+		t.Errorf("%d decoders that wait hold %d bytes", waiting, after-before)
+	}
+	close(turn)
+	done.Wait()
+	for _, err := range errs {
+		if !errors.Is(err, errNoTurn) {
+			t.Errorf("got %v", err)
+		}
+	}
 }

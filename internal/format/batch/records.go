@@ -158,8 +158,9 @@ func (d *Decoder) inflate(p []byte, id codec.ID, magic int8) ([]byte, error) {
 		d.Big = new(BigBuffer)
 	}
 	if d.Exclusive != nil {
+		d.buf = nil // many may wait, and each would keep it meanwhile
 		if err := d.Exclusive(); err != nil {
-			return out, err
+			return nil, err
 		}
 	}
 	if d.Big.buf == nil {
