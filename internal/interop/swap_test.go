@@ -25,19 +25,23 @@ func TestServe(t *testing.T) {
 	t.Run("no losses", s.noLosses)
 	t.Run("locked", s.locked)
 	t.Run("cleaned", s.cleaned)
-	t.Run("swap", func(t *testing.T) { s.swap(t, seed, false) })
-	t.Run("swap after kill", func(t *testing.T) { s.swap(t, seed, true) })
+	t.Run("swap", func(t *testing.T) { s.swap(t, seed, 1, false) })
+	t.Run("swap after kill", func(t *testing.T) { s.swap(t, seed, 2, true) })
 }
 
-// swap lets kf and Kafka serve a directory in turns, from a fresh one of kf. Each
+// swap lets kf and Kafka serve log directories in turns, from fresh ones of kf. Each
 // has to serve all that the other left, and adds to it.
-func (s *stage) swap(t *testing.T, seed int64, kill bool) {
+func (s *stage) swap(t *testing.T, seed int64, count int, kill bool) {
 	dir := s.dir(t)
+	var dirs []string
+	for i := range count {
+		dirs = append(dirs, filepath.Join(dir, fmt.Sprint("disk", i)))
+	}
 	configs := append(slices.Clone(calm), "log.retention.ms=-1", "log.initial.task.delay.ms=100", "log.flush.start.offset.checkpoint.interval.ms=300")
 	want := ""
 	producer := &sequence{}
 	for round, p := range []party{s.kf, s.kafka, s.kf, s.kafka, s.kf} {
-		b := p.start(t, []string{dir}, configs...)
+		b := p.start(t, dirs, configs...)
 		turn := fmt.Sprintf("turn %d, %s", round, p.name)
 		if round > 0 {
 			same(t, turn+" does not serve what it found", s.see(t, b), want)
@@ -47,7 +51,7 @@ func (s *stage) swap(t *testing.T, seed int64, kill bool) {
 		want = s.see(t, b)
 		if kill && strings.TrimSpace(start) != "0" {
 			// Nobody promises that DeleteRecords outlives a kill before this.
-			awaitLogStart(t, dir, "cut", strings.TrimSpace(start))
+			awaitLogStart(t, dirs, "cut", strings.TrimSpace(start))
 			b.kill()
 		} else {
 			b.stop(t)
@@ -60,23 +64,22 @@ func (s *stage) swap(t *testing.T, seed int64, kill bool) {
 	t.Logf("%d lines after %d turns", strings.Count(want, "\n"), 5)
 }
 
-// awaitLogStart waits until the checkpoint has the log start offset of a topic's
+// awaitLogStart waits until a checkpoint has the log start offset of a topic's
 // partition 0.
-func awaitLogStart(t *testing.T, dir, topic, offset string) {
+func awaitLogStart(t *testing.T, dirs []string, topic, offset string) {
 	t.Helper()
 	want, err := strconv.ParseInt(offset, 10, 64)
 	if err != nil {
 		t.Fatal(err)
 	}
-	path := filepath.Join(dir, "log-start-offset-checkpoint")
-	await(t, fmt.Sprintf("%s has %s-0 at %d", path, topic, want), func() bool {
-		p, err := os.ReadFile(path)
-		if err != nil {
-			return false
-		}
-		all, err := checkpoint.DecodeOffsets(p)
-		return err == nil && slices.ContainsFunc(all, func(o checkpoint.Offset) bool {
-			return o.Topic == topic && o.Partition == 0 && o.Offset == want
+	await(t, fmt.Sprintf("a checkpoint has %s-0 at %d", topic, want), func() bool {
+		return slices.ContainsFunc(dirs, func(dir string) bool {
+			p, err := os.ReadFile(filepath.Join(dir, "log-start-offset-checkpoint"))
+			if err != nil {
+				return false
+			}
+			all, err := checkpoint.DecodeOffsets(p)
+			return err == nil && slices.Contains(all, checkpoint.Offset{Topic: topic, Partition: 0, Offset: want})
 		})
 	})
 }

@@ -32,6 +32,7 @@ public class Play {
     private final int round;
     private final Noise noise;
     private final Admin admin;
+    private long tick; // ms; rises with each record
 
     private Play(String bootstrap, long seed, int round) {
         this.bootstrap = bootstrap;
@@ -135,8 +136,11 @@ public class Play {
                 p.send(new ProducerRecord<>("preallocated", 0, key(), noise.bytes(150_000))).get();
             }
             for (int i = 0; i < 45; i++) {
+                // Kafka fails to recover a segment in which the offset index was full and a
+                // start had left a batch without an entry: so the time index must be full first.
+                tick = Math.max(tick + 1, System.currentTimeMillis());
                 for (String topic : new String[] {"small", "cut"}) {
-                    p.send(noise.record(topic, 0)).get();
+                    p.send(new ProducerRecord<>(topic, 0, tick, noise.key(), noise.value(), noise.headers())).get();
                 }
             }
         }
