@@ -439,7 +439,7 @@ func (b *Broker) limits() limits {
 		memoryBytes:      requestMemory,
 		slots:            slots,
 		unsentBytes:      unsentBytes,
-		connections:      int(brokerInt(s, "max.connections")),
+		connections:      min(int(brokerInt(s, "max.connections")), disk.Descriptors()/4), // the rest is for the logs
 		connectionsPerIP: int(brokerInt(s, "max.connections.per.ip")),
 		idle:             time.Duration(brokerInt(s, "connections.max.idle.ms")) * time.Millisecond,
 		stall:            stall,

@@ -9,7 +9,7 @@ import (
 )
 
 // DefaultOpenFiles is how many files all logs of a process keep open without
-// an own [LogOptions.Files].
+// an own [LogOptions.Files]: half of what the process may open, if that is less.
 const DefaultOpenFiles = 4096
 
 // Files limits how many files are open at a time: those that nobody uses right
@@ -27,7 +27,7 @@ type Files struct {
 // it: it is exceeded if more than max are in use at once.
 func NewFiles(max int) *Files { return &Files{max: max} }
 
-var defaultFiles = NewFiles(DefaultOpenFiles)
+var defaultFiles = NewFiles(min(DefaultOpenFiles, disk.Descriptors()/2))
 
 // A file is a file of a log. It is opened when it is first used.
 type file struct {
@@ -91,6 +91,9 @@ func (f *file) acquireWith(flag int) (*handle, error) {
 		return h, nil
 	}
 	opened, err := f.fsys.OpenFile(f.name(), flag, 0o644)
+	for disk.OutOfDescriptors(err) && f.files.closeIdle() {
+		opened, err = f.fsys.OpenFile(f.name(), flag, 0o644)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -172,12 +175,28 @@ func (c *Files) add(f *file) {
 		f.slot = len(c.open)
 		c.open = append(c.open, f)
 	}
-	for looked := 0; len(c.open) > c.max && looked < 2*len(c.open); looked++ {
+	c.closeDownTo(c.max, f)
+}
+
+// closeIdle closes half of the files, as far as nobody uses them: the process has
+// no descriptor left. It reports whether it closed any.
+func (c *Files) closeIdle() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	before := len(c.open)
+	c.closeDownTo(before/2, nil)
+	return len(c.open) < before
+}
+
+// closeDownTo closes files that nobody uses, but not keep, until only max are
+// open. c.mu is held.
+func (c *Files) closeDownTo(max int, keep *file) {
+	for looked := 0; len(c.open) > max && looked < 2*len(c.open); looked++ {
 		if c.hand >= len(c.open) {
 			c.hand = 0
 		}
 		g := c.open[c.hand]
-		if g == f || g.used.Swap(false) {
+		if g == keep || g.used.Swap(false) {
 			c.hand++
 			continue
 		}

@@ -53,7 +53,7 @@ func (l *Log) search(find func() (Found, error)) (Found, error) {
 			return f, nil
 		}
 		if l.view.Load() == before {
-			return nothingFound, l.ioFailed(err)
+			return nothingFound, l.readFailed(err)
 		}
 	}
 }

@@ -307,6 +307,15 @@ func (l *Log) ioFailed(err error) error {
 	return l.failed(err)
 }
 
+// readFailed is ioFailed for reads: without a descriptor left they fail, and the log
+// goes on.
+func (l *Log) readFailed(err error) error {
+	if disk.OutOfDescriptors(err) {
+		return err
+	}
+	return l.ioFailed(err)
+}
+
 // isIO reports whether err is of a file operation.
 func isIO(err error) bool {
 	_, isPath := errors.AsType[*fs.PathError](err)

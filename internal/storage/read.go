@@ -28,7 +28,7 @@ func (l *Log) Read(offset int64, max int, bound Bound, whole bool) (Read, error)
 		if errors.Is(err, fs.ErrNotExist) && l.view.Load() != before && l.usable() == nil {
 			continue // the segment was deleted meanwhile
 		}
-		return Read{}, l.ioFailed(err)
+		return Read{}, l.readFailed(err)
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -151,6 +152,64 @@ func TestOpenFiles(t *testing.T) {
 	if open != 0 {
 		t.Errorf("%d files are left open", open)
 	}
+}
+
+// Without descriptors left idle files are closed, and a read that gets none fails
+// without harm to the log.
+func TestOutOfDescriptors(t *testing.T) {
+	s := newSetup(t)
+	want := segmented(t, s, 60, 2)
+	few := &fewFS{FS: disk.OS, left: 8}
+	s.o.FS = few
+	l := s.open()
+	wantAll(t, l, ToLogEnd, want...)
+	append1(t, l, value("new"))
+	var held []Read
+	for offset := int64(0); ; offset += 2 {
+		r, err := l.Read(offset, 10, ToLogEnd, true)
+		if disk.OutOfDescriptors(err) {
+			break
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		held = append(held, r)
+	}
+	if len(held) < 4 {
+		t.Errorf("only %d files were in use at once", len(held))
+	}
+	for _, r := range held {
+		r.Data.Release()
+	}
+	wantAll(t, l, ToLogEnd, append(want, "60=new")...)
+	closeLog(t, l)
+}
+
+// A fewFS has a limited number of descriptors.
+type fewFS struct {
+	disk.FS
+	mu   sync.Mutex
+	left int
+}
+
+func (f *fewFS) OpenFile(name string, flag int, perm os.FileMode) (disk.File, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.left == 0 {
+		return nil, &os.PathError{Op: "open", Path: name, Err: syscall.EMFILE}
+	}
+	file, err := f.FS.OpenFile(name, flag, perm)
+	if err != nil {
+		return nil, err
+	}
+	f.left--
+	return countedFile{file, f.opened}, nil
+}
+
+func (f *fewFS) opened(d int) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.left -= d
 }
 
 type countingFS struct {

@@ -82,6 +82,9 @@ type osFile struct{ *os.File }
 
 func (f osFile) OS() *os.File { return f.File }
 
+// noLimit stands for as many descriptors as anyone needs.
+const noLimit = 1 << 20
+
 // ReadFile returns the bytes of a file, which is an error if it has more than
 // limit: a text file of a data directory is never trusted to be small.
 func ReadFile(fsys FS, name string, limit int64) (_ []byte, err error) {
