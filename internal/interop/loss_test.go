@@ -18,6 +18,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"kf/internal/format/batch"
+	"kf/internal/format/checkpoint"
 	"kf/internal/format/offsetindex"
 	"kf/internal/storage/disk"
 )
@@ -30,6 +31,7 @@ type loss struct {
 	damage  func(t *testing.T, dir string)
 	refused string // what kf says if it does not start; else it serves every record
 	notice  string // what the log of kf says if it starts
+	anew    int    // offset at which the log begins again, all records kept aside
 }
 
 // lossRecords is how many records of "kept" there are; its segments hold 20.
@@ -109,6 +111,10 @@ func losses() []loss {
 				t.Fatal(err)
 			}
 		}},
+		{name: "log start offset behind the log end", anew: 1000, notice: ".kept", damage: func(t *testing.T, dir string) {
+			p := checkpoint.AppendOffsets(nil, []checkpoint.Offset{{Topic: "kept", Partition: 0, Offset: 1000}})
+			rewrite(t, filepath.Join(dir, "log-start-offset-checkpoint"), func([]byte) []byte { return p })
+		}},
 		{name: "loose bytes in a sealed segment", killed: true, notice: ".kept", damage: func(t *testing.T, dir string) {
 			rewrite(t, segmentOf(dir, 0, ".log"), appended([]byte("loose")))
 		}},
@@ -162,8 +168,12 @@ func (s *stage) noLosses(t *testing.T) {
 				}
 				return
 			}
-			write(t, b, lossRecords, 3)
-			read(t, b, lossRecords+3)
+			if l.anew > 0 {
+				write(t, b, l.anew, 3)
+			} else {
+				write(t, b, lossRecords, 3)
+				read(t, b, lossRecords+3)
+			}
 			b.stop(t)
 			if !strings.Contains(b.log(), l.notice) {
 				t.Errorf("kf says nothing of %s:\n%s", l.notice, b.log())
