@@ -21,6 +21,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"runtime"
 	"sync"
 
 	"kf/internal/format/batch"
@@ -206,17 +207,19 @@ func records(p []byte, h *batch.Header, o *Options) (Result, error) {
 		var d batch.Decoder
 		return open(&d, p, h, target, o)
 	}
+	working <- struct{}{}
 	d := decoders.Get().(*decoder)
 	defer d.done()
 	return open(&d.Decoder, p, h, target, o)
 }
 
-// A decoder inflates batches. Those that inflate to more than a decoder keeps
-// room for take turns, so that hostile ones do not add up; and the room for
-// them goes when it was not needed for a while.
+// A decoder inflates batches. No more of them are at work than there are
+// processors, and those whose batch inflates to more than a decoder keeps room for
+// take turns, so that hostile batches do not add up, however many connections they
+// come from; and the room for them goes when it was not needed for a while.
 type decoder struct {
 	batch.Decoder
-	exclusive bool // it holds turn
+	exclusive bool // it holds turn, else a place in working
 }
 
 var (
@@ -225,11 +228,13 @@ var (
 		d.Exclusive = d.takeTurn
 		return d
 	}}
-	turn sync.Mutex
-	bigs = sync.Pool{New: func() any { return new(batch.BigBuffer) }}
+	working = make(chan struct{}, runtime.GOMAXPROCS(0))
+	turn    sync.Mutex
+	bigs    = sync.Pool{New: func() any { return new(batch.BigBuffer) }}
 )
 
 func (d *decoder) takeTurn() error {
+	<-working // for one that need not wait
 	turn.Lock()
 	d.exclusive, d.Big = true, bigs.Get().(*batch.BigBuffer)
 	return nil
@@ -240,9 +245,12 @@ func (d *decoder) done() {
 	if d.exclusive {
 		bigs.Put(d.Big)
 		d.exclusive, d.Big = false, nil
+		decoders.Put(d)
 		turn.Unlock()
+		return
 	}
 	decoders.Put(d)
+	<-working
 }
 
 func open(d *batch.Decoder, p []byte, h *batch.Header, target codec.ID, o *Options) (Result, error) {
