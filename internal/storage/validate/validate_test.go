@@ -6,10 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"runtime"
 	"slices"
 	"sync"
 	"testing"
+	"testing/synctest"
 
 	"kf/internal/format/batch"
 	"kf/internal/format/codec"
@@ -390,38 +390,53 @@ func FuzzBatch(f *testing.F) {
 	})
 }
 
-// However many hostile batches come at once, few are inflated at a time. Without
-// that these take 930 MiB; with it 150 MiB, and some times that with the race
-// detector, which makes pools forget.
-func TestManyBombs(t *testing.T) {
-	const clients, size, limit = 128, 5 << 20, 700 << 20
+// Large batches that wait for their turn hold up no small ones.
+func TestTurn(t *testing.T) {
+	o := defaults()
 	h := header(1)
 	h.Attributes = int16(codec.Zstd)
-	bomb := encode(t, h, []batch.Record{{Timestamp: now, Value: make([]byte, size)}})
-	o := defaults()
-	o.MaxDecompressed = size / 2
+	large := encode(t, h, []batch.Record{{Timestamp: now, Value: make([]byte, 5<<20)}})
+	small := encode(t, h, []batch.Record{{Timestamp: now, Value: []byte("v")}})
+	giveBack := validate.TakeTurn()
 	var wg sync.WaitGroup
-	for range clients {
+	for range 2 * validate.AtWork() {
 		wg.Go(func() {
-			if _, err := validate.Batch(bytes.Clone(bomb), &o); !errors.Is(err, validate.ErrInvalidRecord) {
-				t.Errorf("got %v", err)
+			if _, err := validate.Batch(bytes.Clone(large), &o); err != nil {
+				t.Error(err)
 			}
 		})
-	}
-	done := make(chan struct{})
-	go func() { wg.Wait(); close(done) }()
-	for peak := uint64(0); ; {
-		var m runtime.MemStats
-		runtime.GC()
-		runtime.ReadMemStats(&m)
-		peak = max(peak, m.HeapAlloc)
-		select {
-		case <-done:
-			if peak > limit {
-				t.Errorf("%d bytes in use, want less than %d", peak, limit)
-			}
-			return
-		default:
+		if _, err := validate.Batch(bytes.Clone(small), &o); err != nil {
+			t.Error(err)
 		}
 	}
+	giveBack()
+	wg.Wait()
+}
+
+// A batch waits for its place before it takes memory to inflate.
+func TestPlaces(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		o := defaults()
+		h := header(1)
+		h.Attributes = int16(codec.Zstd)
+		p := encode(t, h, records(1))
+		release, restore := validate.Occupy()
+		defer restore()
+		inflated := false
+		go func() {
+			if _, err := validate.Batch(p, &o); err != nil {
+				t.Error(err)
+			}
+			inflated = true
+		}()
+		synctest.Wait()
+		if inflated {
+			t.Error("a batch was inflated while all places were taken")
+		}
+		release()
+		synctest.Wait()
+		if !inflated {
+			t.Error("a batch was not inflated when a place was free")
+		}
+	})
 }
