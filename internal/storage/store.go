@@ -177,7 +177,7 @@ func (s *Store) Start() {
 	s.finishMoves()
 	for _, d := range s.dirs {
 		for _, name := range d.deleted {
-			s.removeLater(d, name)
+			s.removeLater(d, name, s.o.LogConfig(topicOf(name)).FileDeleteDelayMs)
 		}
 	}
 	ctx, stop := context.WithCancel(context.Background())

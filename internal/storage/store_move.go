@@ -60,7 +60,7 @@ func (s *Store) finishMove(d *logDir, p logdir.PartitionDir) error {
 		if err := s.o.FS.Rename(path, filepath.Join(d.path, p.Name())); err != nil {
 			return err
 		}
-		s.removeLater(d, p.Name())
+		s.removeLater(d, p.Name(), s.o.LogConfig(tp.Topic).FileDeleteDelayMs)
 		s.o.Notice(Notice{Info, path, "copy for a move was unfinished: the move begins anew"})
 		d.resume = append(d.resume, tp)
 		return nil

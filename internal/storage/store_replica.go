@@ -382,7 +382,11 @@ func (s *Store) rename(r *replica, role logdir.Role) error {
 		return err
 	}
 	if role == logdir.RoleDelete {
-		s.removeLater(r.dir, name)
+		c := s.o.LogConfig(r.tp.Topic)
+		if l := r.log.Load(); l != nil {
+			c = *l.config.Load() // the topic may be gone, with what it set
+		}
+		s.removeLater(r.dir, name, c.FileDeleteDelayMs)
 	}
 	return nil
 }
@@ -395,15 +399,11 @@ func newID() string {
 	return hex.EncodeToString(id[:])
 }
 
-// removeLater removes a "-delete" directory after file.delete.delay.ms; one
-// that a stop leaves is taken up by the next start.
-func (s *Store) removeLater(d *logDir, name string) {
+// removeLater removes a "-delete" directory after a delay in ms; one that a
+// stop leaves is taken up by the next start.
+func (s *Store) removeLater(d *logDir, name string, delayMs int64) {
 	path := filepath.Join(d.path, name)
-	topic := name
-	if p, err := logdir.ParsePartitionDir(name); err == nil {
-		topic = p.Topic
-	}
-	delay := time.Duration(s.o.LogConfig(topic).FileDeleteDelayMs) * time.Millisecond
+	delay := time.Duration(delayMs) * time.Millisecond
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.closed {
@@ -425,4 +425,14 @@ func (s *Store) removeLater(d *logDir, name string) {
 			s.o.Notice(Notice{Warn, path, "cannot be removed: " + err.Error()})
 		}
 	})
+}
+
+// topicOf returns the topic in the name of a partition directory, which may be
+// cut.
+func topicOf(name string) string {
+	p, err := logdir.ParsePartitionDir(name)
+	if err != nil {
+		return name
+	}
+	return p.Topic
 }
