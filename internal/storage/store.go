@@ -210,9 +210,16 @@ func (s *Store) every(ctx context.Context, ms int64, f func()) {
 // directory.
 func (s *Store) recover(ctx context.Context) {
 	for _, d := range s.dirs {
+		killed := slices.DeleteFunc(s.list(d), func(r *replica) bool { return r.clean })
+		if len(killed) == 0 {
+			continue
+		}
+		s.o.Notice(Notice{Info, d.path, fmt.Sprintf("was not stopped cleanly: partitions are recovered: %d", len(killed))})
+		began := time.Now()
 		work := make(chan *replica)
+		var workers sync.WaitGroup
 		for range max(1, s.o.RecoveryThreads) {
-			s.wg.Go(func() {
+			workers.Go(func() {
 				for r := range work {
 					_, err := s.open(ctx, r, wire.UUID{})
 					if err != nil && ctx.Err() == nil && !errors.Is(err, ErrNoReplica) { // that one was deleted meanwhile
@@ -222,18 +229,24 @@ func (s *Store) recover(ctx context.Context) {
 			})
 		}
 		s.wg.Go(func() {
-			defer close(work)
-			for _, r := range s.list(d) {
-				if r.clean {
-					continue
-				}
-				select {
-				case work <- r:
-				case <-ctx.Done():
-					return
-				}
+			feed(ctx, work, killed)
+			workers.Wait()
+			if ctx.Err() == nil {
+				s.o.Notice(Notice{Info, d.path, fmt.Sprintf("recovery is done after %v", time.Since(began).Round(time.Millisecond))})
 			}
 		})
+	}
+}
+
+// feed sends the replicas to those who work on them, until ctx ends.
+func feed(ctx context.Context, work chan<- *replica, rs []*replica) {
+	defer close(work)
+	for _, r := range rs {
+		select {
+		case work <- r:
+		case <-ctx.Done():
+			return
+		}
 	}
 }
 

@@ -295,8 +295,18 @@ func TestStoreKilled(t *testing.T) {
 	if got := again.CleanEpoch(); got != -1 {
 		t.Errorf("broker epoch %d of a directory without marker", got)
 	}
+	recovered := make(chan struct{})
+	notice := again.o.Notice
+	again.o.Notice = func(n Notice) {
+		notice(n)
+		if strings.HasPrefix(n.Message, "recovery is done after ") {
+			close(recovered)
+		}
+	}
 	again.Start()
 	s.holds(again, "a", 19, topicA, "0=v19")
+	<-recovered
+	s.noticed("0 ", "was not stopped cleanly: partitions are recovered: 20")
 	for p := range int32(20) {
 		s.holds(again, "a", p, topicA, fmt.Sprint("0=v", p))
 	}
