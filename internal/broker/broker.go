@@ -165,6 +165,7 @@ func (b *Broker) Failed() <-chan error { return b.failed }
 // Start opens the directories and serves clients when it returns nil. If it
 // fails, or ctx ends meanwhile, everything is closed again.
 func (b *Broker) Start(ctx context.Context) error {
+	began := time.Now()
 	b.ctx, b.end = context.WithCancel(context.Background())
 	if err := b.start(ctx); err != nil {
 		b.stopOnce.Do(func() {}) // there is nothing for Shutdown to do
@@ -182,6 +183,7 @@ func (b *Broker) Start(ctx context.Context) error {
 		}
 		return err
 	}
+	b.log.Info("ready", "cluster", b.clusterID, "node", b.node, "partitions", len(b.replicas.all()), "took", time.Since(began).Round(time.Millisecond))
 	return nil
 }
 
@@ -204,17 +206,27 @@ func (b *Broker) start(ctx context.Context) (err error) {
 		return err
 	}
 	b.epoch = b.store.CleanEpoch()
+	if err := b.checkMetadataDir(); err != nil {
+		return err
+	}
 	identity, err := metalog.Prepare(b.o.FS, b.o.Dirs, b.o.ClusterID, b.node)
 	if err != nil {
 		return err
 	}
 	b.clusterID = identity.ClusterID
+	if identity.New {
+		b.log.Info("the directories were empty: a new cluster begins", "cluster", b.clusterID)
+	}
 	if err := b.listen(); err != nil {
 		return err
 	}
 	b.controller, err = controller.Open(ctx, b.controllerOptions(settings, identity, levels))
 	if err != nil {
 		return err
+	}
+	has, wanted := b.controller.Image().MetadataVersion(), image.MetadataVersion(levels[image.FeatureMetadataVersion])
+	if b.o.Release != "" && has != wanted {
+		b.log.Warn("the data directory is not new and keeps its features", image.FeatureMetadataVersion, has, "wanted", wanted, "release", b.o.Release)
 	}
 	online := slices.Clone(identity.DirectoryIDs)
 	for i := range b.store.Offline() {
@@ -250,6 +262,25 @@ func (b *Broker) start(ctx context.Context) (err error) {
 		return err
 	}
 	b.server.start()
+	return nil
+}
+
+// checkMetadataDir refuses to start where the metadata log is in another log
+// directory: a new one would know none of the partitions, and they would be set
+// aside.
+//
+// Source: Kafka 4.4.0, KafkaRaftServer.scala.
+func (b *Broker) checkMetadataDir() error {
+	for _, dir := range b.o.Dirs {
+		if dir == b.o.MetadataDir {
+			continue
+		}
+		name := metalog.Dir(dir)
+		if _, err := b.o.FS.Stat(name); err != nil {
+			continue // not there, or the directory is offline
+		}
+		return fmt.Errorf("%s: the metadata log is in this log directory, but would be kept in %s: set metadata.log.dir to %s", name, b.o.MetadataDir, dir)
+	}
 	return nil
 }
 
@@ -383,6 +414,7 @@ func (b *Broker) listen() error {
 		}
 		e.Name = l.Name
 		b.endpoints = append(b.endpoints, e)
+		b.log.Info("listening", "listener", l.Name, "address", nl.Addr(), "advertised", net.JoinHostPort(e.Host, strconv.Itoa(int(e.Port))))
 	}
 	b.server = newServer(b.apis, b.limits(), b.log, listeners)
 	return nil
@@ -458,7 +490,10 @@ func (b *Broker) createAtStart(ctx context.Context) error {
 	q := kmsg.NewPtrCreateTopicsRequest()
 	q.SetVersion(q.MaxVersion())
 	for _, t := range b.o.Topics {
-		if b.image.Load().Topic(t.Name) != nil {
+		if there := b.image.Load().Topic(t.Name); there != nil {
+			if n := there.Len(); t.Partitions > 0 && int(t.Partitions) != n {
+				b.log.Warn("a topic is there already, with another number of partitions", "topic", t.Name, "partitions", n, "wanted", t.Partitions)
+			}
 			continue
 		}
 		to := kmsg.NewCreateTopicsRequestTopic()
@@ -502,7 +537,6 @@ func (b *Broker) notice(n storage.Notice) {
 // answer KAFKA_STORAGE_ERROR. Without the metadata, or any other, the broker
 // cannot go on.
 func (b *Broker) dirFailed(dir int, err error) {
-	b.log.Error("a log directory is out of service", "path", b.o.Dirs[dir], "error", err)
 	if left := b.online.Add(-1); b.o.Dirs[dir] != b.o.MetadataDir && left > 0 {
 		return
 	}
@@ -518,6 +552,8 @@ func (b *Broker) dirFailed(dir int, err error) {
 // written is closed in order all the same.
 func (b *Broker) Shutdown(ctx context.Context) error {
 	b.stopOnce.Do(func() {
+		began := time.Now()
+		b.log.Info("stopping")
 		err := b.controller.ControlledShutdown(ctx, b.node, b.epoch)
 		if err != nil {
 			b.log.Warn("the controlled shutdown failed", "error", err)
@@ -526,6 +562,7 @@ func (b *Broker) Shutdown(ctx context.Context) error {
 		b.end()
 		b.background.Wait()
 		b.stopped = errors.Join(b.controller.Close(), b.store.Close(b.epoch))
+		b.log.Info("stopped", "clean", b.stopped == nil, "took", time.Since(began).Round(time.Millisecond))
 	})
 	return b.stopped
 }

@@ -664,9 +664,10 @@ func TestPrepare(t *testing.T) {
 		return metalog.Prepare(disk.OS, dirs, cluster, node)
 	}
 	first, err := prepare("", 1)
-	if err != nil || len(first.ClusterID) != 22 || first.DirectoryIDs[0] == first.DirectoryIDs[1] || first.DirectoryIDs[0].IsZero() {
+	if err != nil || !first.New || len(first.ClusterID) != 22 || first.DirectoryIDs[0] == first.DirectoryIDs[1] || first.DirectoryIDs[0].IsZero() {
 		t.Fatalf("%+v, %v", first, err)
 	}
+	first.New = false
 	if again, err := prepare("", 1); err != nil || fmt.Sprint(again) != fmt.Sprint(first) {
 		t.Errorf("again: %+v, %v, want %+v", again, err, first)
 	}

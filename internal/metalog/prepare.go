@@ -18,11 +18,20 @@ import (
 // ErrIdentity says that log directories are not those of one node.
 var ErrIdentity = errors.New("log directories do not belong together")
 
+// errForeign is the [ErrIdentity] of a directory that was never a log directory.
+var errForeign error = foreign{}
+
+type foreign struct{}
+
+func (foreign) Error() string        { return "not a data directory of Kafka" }
+func (foreign) Is(target error) bool { return target == ErrIdentity }
+
 // An Identity is who a node is, from the meta.properties of its log directories.
 type Identity struct {
 	ClusterID    string
 	NodeID       int32
 	DirectoryIDs []wire.UUID // of the log directories, in their order
+	New          bool        // every directory was, and so is the cluster
 }
 
 // Prepare reads the meta.properties of the log directories of a node, and writes
@@ -52,6 +61,7 @@ func Prepare(fsys disk.FS, dirs []string, clusterID string, nodeID int32) (Ident
 			return Identity{}, err
 		}
 	}
+	p.id.New = len(fresh) == len(dirs)
 	return p.id, nil
 }
 
@@ -108,7 +118,7 @@ func (p *preparation) checkEmpty(dir string) error {
 		case logdir.KindLock, logdir.KindMetaProperties, logdir.KindOffsetCheckpoint, logdir.KindCleanShutdown:
 			// What a start leaves that was killed before it came this far.
 		default:
-			return fmt.Errorf("%s: %w: it has no %s but holds %q; use an empty directory, or restore that file", dir, ErrIdentity, logdir.NameMetaProperties, e.Name())
+			return fmt.Errorf("%s: %w: it has no %s but holds %q: name an empty directory, or restore that file", dir, errForeign, logdir.NameMetaProperties, e.Name())
 		}
 	}
 	return nil
