@@ -123,7 +123,7 @@ func TestTopics(t *testing.T) {
 			t.Errorf("the setting %s is not explained", key)
 		}
 	}
-	for _, topic := range []string{"formats", "exit-codes", "environment", "times"} {
+	for _, topic := range []string{"formats", "exit-codes", "environment", "times", "deviations"} {
 		code, text, stderr := run(t, "help", topic)
 		if code != 0 || stderr != "" {
 			t.Errorf("help %s: exit code %d, %s", topic, code, stderr)

@@ -44,6 +44,9 @@ var formats string
 //go:embed help/environment.txt
 var environment string
 
+//go:embed help/deviations.txt
+var deviations string
+
 //go:embed help/times.txt
 var times string
 
@@ -56,6 +59,7 @@ func helpTopics() []*cobra.Command {
 		topic("exit-codes", "What the exit codes mean", exitCodes),
 		topic("formats", "Which files kf knows, and how it prints rows", formats),
 		topic("times", "How to say a point in time", times),
+		topic("deviations", "Where kf serve differs from Apache Kafka 4.4", deviations),
 		topic("environment", "Settings: variables, file, flags", environment),
 	}
 }

@@ -7,19 +7,21 @@ import (
 	"fmt"
 	"io/fs"
 	"log/slog"
-
 	"net"
 	"os"
+	"os/signal"
 	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"kf/internal/broker"
 	"kf/internal/cli"
+	"kf/internal/controller"
 	"kf/internal/format/metaprops"
 	"kf/internal/image"
 	"kf/internal/kafkaconf"
@@ -61,8 +63,10 @@ directory that Apache Kafka starts on, and it starts on one that Apache Kafka
 wrote: stop one, start the other.
 
 Without --data-dir the data are temporary: they are gone when it stops. One line on
-standard output says when it is ready and where; the log goes to standard error.
-SIGINT (Ctrl-C) and SIGTERM stop it cleanly.
+standard output says when it is ready and where; with -o json it has the fields
+bootstrap, cluster_id, node_id, data_dir (with commas between several) and pid. The
+log goes to standard error. SIGINT (Ctrl-C), SIGTERM and SIGHUP stop it cleanly. After
+a kill the next start recovers what was not yet on the disk.
 
 With -- CMD it runs a command against a fresh broker on a free port and ends with
 its exit status. The command finds the address in KAFKA_BOOTSTRAP_SERVERS and
@@ -73,15 +77,19 @@ It listens on the loopback interface only. Another address needs --insecure-list
 everyone who reaches it may read, write and delete everything.
 
 -c and --properties take Kafka's names for broker settings. One that kf does not
-support is named in a warning.`,
+support is named in a warning. "kf help deviations" lists what differs from Kafka.`,
 		Example: `  # a broker on 127.0.0.1:9092 with a topic of 6 partitions; Ctrl-C stops it
   kf serve --data-dir data --topic orders:6
   # run tests against a broker of their own
   kf serve --topic orders:6 -- go test ./...
-  # a free port, for scripts
-  kf serve --listen 127.0.0.1:0 --ready-file addr &
-  # take over the directory of a Kafka broker that was stopped
-  kf serve --data-dir /var/lib/kafka/data -c log.retention.check.interval.ms=86400000`,
+  # a free port, for scripts: wait for the file, which goes when the broker stops
+  kf serve --listen 127.0.0.1:0 --ready-file addr & broker=$!
+  until [ -s addr ]; do kill -0 $broker || exit; sleep 0.1; done
+  run-tests "$(cat addr)"; kill $broker; wait $broker
+  # take over the directories of a Kafka broker that was stopped, with its settings
+  kf serve --properties /etc/kafka/server.properties
+  # in a container, for clients outside of it
+  kf serve --listen 0.0.0.0:9092 --insecure-listen --advertise localhost:9092`,
 		Args: cli.Args(func(cmd *cobra.Command, args []string) error {
 			if dash := cmd.ArgsLenAtDash(); dash > 0 || dash < 0 && len(args) > 0 {
 				return fmt.Errorf("unexpected argument %q: a command to run comes after --", args[0])
@@ -94,7 +102,13 @@ support is named in a warning.`,
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			opts.Command = args
-			if len(args) > 0 && !cmd.Flags().Changed("log-level") {
+			// An empty value is most often a variable of a script that is not set.
+			for _, name := range []string{"data-dir", "listen", "advertise", "properties", "ready-file", "kafka-version"} {
+				if f := cmd.Flags().Lookup(name); f.Changed && f.Value.String() == "" {
+					return cli.Usagef("--%s: the value is empty", name)
+				}
+			}
+			if (len(args) > 0 || env.Quiet) && !cmd.Flags().Changed("log-level") {
 				opts.LogLevel = logLevel{slog.LevelWarn}
 			}
 			return serve(cmd.Context(), env, opts)
@@ -103,7 +117,7 @@ support is named in a warning.`,
 	flags := cmd.Flags()
 	flags.StringVarP(&opts.DataDir, "data-dir", "d", "", "keep the data in `folder`, which is made if need be (default: a temporary one)")
 	flags.StringVarP(&opts.Listen, "listen", "l", "", "listen on `host:port`; port 0 takes a free one (default "+defaultListen+"; with CMD 127.0.0.1:0)")
-	flags.StringVar(&opts.Advertise, "advertise", "", "tell clients to connect to `host:port` instead of the address listened on")
+	flags.StringVar(&opts.Advertise, "advertise", "", "tell clients to connect to `host:port` instead of the address listened on; port 0 is the one listened on")
 	flags.BoolVar(&opts.Insecure, "insecure-listen", false, "allow --listen on an address that other machines reach, without authentication")
 	flags.StringArrayVarP(&opts.Topics, "topic", "t", nil, "create the topic `name[:partitions]` unless it is there (may be repeated)")
 	flags.StringArrayVarP(&opts.Settings, "config-entry", "c", nil, "set a broker setting, as `key=value` with Kafka's names (may be repeated)")
@@ -111,7 +125,7 @@ support is named in a warning.`,
 	flags.StringVar(&opts.ReadyFile, "ready-file", "", "write the bootstrap address to `file` when ready")
 	flags.StringVar(&opts.Release, "kafka-version", "", "give a new data directory the features of this Kafka `release`: "+strings.Join(image.Releases(), ", "))
 	flags.BoolVar(&opts.Sync, "sync", false, "acknowledge records only once they are on the disk (default: once the operating system has them, as Kafka)")
-	flags.Var(&opts.LogLevel, "log-level", "log from this `level` on: debug, info, warn or error (with CMD: warn)")
+	flags.Var(&opts.LogLevel, "log-level", "log from this `level` on: debug, info, warn or error (with CMD or --quiet: warn)")
 	render.Flag(cmd, &opts.Output)
 	// These fail only for a flag that is not there.
 	_ = cmd.MarkFlagDirname("data-dir")
@@ -142,7 +156,7 @@ func (l *logLevel) String() string { return strings.ToLower(l.Level.String()) }
 func (l *logLevel) Type() string   { return "level" }
 func (l *logLevel) Set(s string) error {
 	if !slices.Contains(logLevels, s) {
-		return fmt.Errorf("must be %s", strings.Join(logLevels, ", "))
+		return fmt.Errorf("must be one of %s", strings.Join(logLevels, ", "))
 	}
 	return l.UnmarshalText([]byte(s))
 }
@@ -152,7 +166,7 @@ type readyRow struct {
 	Bootstrap string `col:"bootstrap"`
 	ClusterID string `col:"cluster_id"`
 	NodeID    int32  `col:"node_id"`
-	DataDir   string `col:"data_dir"`
+	DataDir   string `col:"data_dir"` // with commas between several, as in log.dirs
 	PID       int    `col:"pid"`
 }
 
@@ -163,7 +177,15 @@ func serve(ctx context.Context, env *cli.Env, opts serveOptions) (err error) {
 		return cli.Usage(err)
 	}
 	started := false
-	if len(opts.Command) > 0 {
+	if len(opts.Command) == 0 {
+		// The terminal is gone: stop as Kafka does, unless started by nohup.
+		if !signal.Ignored(syscall.SIGHUP) {
+			var stop context.CancelFunc
+			ctx, stop = signal.NotifyContext(ctx, syscall.SIGHUP)
+			defer stop()
+			context.AfterFunc(ctx, stop)
+		}
+	} else {
 		// Signals are for CMD then: the broker stops after it.
 		ctx = context.WithoutCancel(ctx)
 		defer func() {
@@ -173,6 +195,12 @@ func serve(ctx context.Context, env *cli.Env, opts serveOptions) (err error) {
 		}()
 	}
 	o.Log = slog.New(slog.NewTextHandler(env.Stderr, &slog.HandlerOptions{Level: opts.LogLevel.Level}))
+	if opts.ReadyFile != "" {
+		// One that a kill left would tell of a broker that is gone.
+		if err := removeFile(opts.ReadyFile); err != nil {
+			return fmt.Errorf("--ready-file: %w", err)
+		}
+	}
 	if len(o.Dirs) == 0 {
 		dir, err := os.MkdirTemp("", "kf-serve-")
 		if err != nil {
@@ -189,6 +217,14 @@ func serve(ctx context.Context, env *cli.Env, opts serveOptions) (err error) {
 			return err
 		}
 	}
+	dirs := slices.Clone(o.Dirs)
+	for i, dir := range dirs {
+		if dirs[i], err = filepath.Abs(dir); err != nil {
+			return err
+		}
+	}
+	row := readyRow{NodeID: o.NodeID, DataDir: strings.Join(dirs, ","), PID: os.Getpid()}
+	o.Log.Info("starting", "version", env.Build.Version, "pid", row.PID, "node", row.NodeID, "dirs", row.DataDir)
 	b, err := broker.New(o)
 	if err != nil {
 		return err
@@ -206,21 +242,17 @@ func serve(ctx context.Context, env *cli.Env, opts serveOptions) (err error) {
 		if stop := b.Shutdown(deadline); stop != nil {
 			err = errors.Join(err, fmt.Errorf("the stop was not clean: %w", stop))
 		}
-		if opts.ReadyFile != "" {
-			if remove := os.Remove(opts.ReadyFile); !errors.Is(remove, fs.ErrNotExist) {
-				err = errors.Join(err, remove)
-			}
-		}
 	}()
 	if opts.ReadyFile != "" {
 		if err := disk.Replace(disk.OS, opts.ReadyFile, []byte(b.Addr()+"\n")); err != nil {
-			return err
+			return fmt.Errorf("--ready-file: %w", err)
 		}
+		defer func() { err = errors.Join(err, removeFile(opts.ReadyFile)) }()
 	}
 	if len(opts.Command) > 0 {
 		return runChild(env, b.Addr(), opts.Command)
 	}
-	row := readyRow{Bootstrap: b.Addr(), ClusterID: b.ClusterID(), NodeID: o.NodeID, DataDir: o.Dirs[0], PID: os.Getpid()}
+	row.Bootstrap, row.ClusterID = b.Addr(), b.ClusterID()
 	if err := ready(env, opts.Output, row); err != nil {
 		return err
 	}
@@ -234,10 +266,30 @@ func serve(ctx context.Context, env *cli.Env, opts serveOptions) (err error) {
 
 // startError adds what to do to errors of a start that have a way out.
 func startError(err error) error {
-	if errors.Is(err, disk.ErrLocked) {
+	switch {
+	case errors.Is(err, disk.ErrLocked):
 		return fmt.Errorf("%w: stop the broker that runs on it, or name another --data-dir", err)
+	case errors.Is(err, syscall.EADDRINUSE):
+		return fmt.Errorf("%w: stop the program that listens there, or name another port (0 takes a free one)", err)
 	}
 	return err
+}
+
+// removeFile removes a file that may not be there. It removes no directory.
+func removeFile(name string) error {
+	info, err := os.Lstat(name)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil
+	case err != nil:
+		return err
+	case info.IsDir():
+		return fmt.Errorf("%s is a directory", name)
+	}
+	if err := os.Remove(name); !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return nil
 }
 
 // ready prints the one line that says that clients can connect.
@@ -278,6 +330,9 @@ func (opts *serveOptions) broker(env *cli.Env) (broker.Options, error) {
 			break
 		}
 	}
+	if roles := kafkaconf.Split(settings["process.roles"]); len(roles) > 0 && !slices.Contains(roles, "broker") {
+		return o, fmt.Errorf("process.roles: %s: kf serve is a broker with its controller, not a controller alone", settings["process.roles"])
+	}
 	switch dirs := kafkaconf.Split(cmp.Or(settings["log.dirs"], settings["log.dir"])); {
 	case opts.DataDir != "":
 		o.Dirs = []string{opts.DataDir}
@@ -295,6 +350,9 @@ func (opts *serveOptions) broker(env *cli.Env) (broker.Options, error) {
 		if err != nil {
 			return o, err
 		}
+		if slices.ContainsFunc(o.Topics, func(other broker.NewTopic) bool { return other.Name == t.Name }) {
+			return o, fmt.Errorf("--topic %s: the topic is named twice", text)
+		}
 		o.Topics = append(o.Topics, t)
 	}
 	return o, nil
@@ -307,12 +365,12 @@ func parseTopic(text string) (broker.NewTopic, error) {
 	if given {
 		n, err := strconv.ParseInt(count, 10, 32)
 		if err != nil || n < 1 {
-			return t, fmt.Errorf("--topic %s: %q is no number of partitions", text, count)
+			return t, fmt.Errorf("--topic %s: %q is no number of partitions: 1 or more", text, count)
 		}
 		t.Partitions = int32(n)
 	}
-	if name == "" {
-		return t, fmt.Errorf("--topic %s: no name", text)
+	if wrong := controller.CheckTopicName(name); wrong != "" {
+		return t, fmt.Errorf("--topic %s: %s", text, wrong)
 	}
 	return t, nil
 }
@@ -324,17 +382,22 @@ func (opts *serveOptions) settings(env *cli.Env) (map[string]string, error) {
 	if opts.Properties != "" {
 		text, err := disk.ReadFile(disk.OS, opts.Properties, 16<<20)
 		if err != nil {
-			return nil, err
+			return nil, fmt.Errorf("--properties: %w", err)
 		}
 		pairs, err := metaprops.Parse(text)
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", opts.Properties, err)
 		}
-		var unsupported []string
+		var unsupported, foreign []string
 		for _, p := range pairs {
 			key, ok := kafkaconf.BrokerKey(p.Key)
-			if !ok {
+			switch {
+			case ok:
+			case kafkaconf.UnsupportedBrokerKey(p.Key):
 				unsupported = append(unsupported, p.Key)
+				continue
+			default:
+				foreign = append(foreign, p.Key)
 				continue
 			}
 			if err := key.Validate(p.Value); err != nil {
@@ -342,12 +405,12 @@ func (opts *serveOptions) settings(env *cli.Env) (map[string]string, error) {
 			}
 			all[p.Key] = p.Value
 		}
-		for _, name := range slices.Compact(slices.Sorted(slices.Values(unsupported))) {
-			if kafkaconf.UnsupportedBrokerKey(name) {
-				env.Warnf("%s: %s is not supported by kf serve and has no effect", opts.Properties, name)
-			} else {
-				env.Warnf("%s: %s is no setting of a Kafka broker and has no effect", opts.Properties, name)
-			}
+		// One line each: a server.properties of Kafka has a dozen of them.
+		if len(unsupported) > 0 {
+			env.Warnf("%s: not supported by kf serve, without effect: %s", opts.Properties, names(unsupported))
+		}
+		if len(foreign) > 0 {
+			env.Warnf("%s: no settings of a Kafka broker, without effect: %s", opts.Properties, names(foreign))
 		}
 	}
 	for _, entry := range opts.Settings {
@@ -360,7 +423,7 @@ func (opts *serveOptions) settings(env *cli.Env) (map[string]string, error) {
 		switch {
 		case known:
 		case kafkaconf.UnsupportedBrokerKey(name):
-			env.Warnf("-c %s: not supported by kf serve, has no effect", name)
+			env.Warnf("-c %s: not supported by kf serve, without effect", name)
 			continue
 		default:
 			return nil, unknownKey(name)
@@ -371,6 +434,11 @@ func (opts *serveOptions) settings(env *cli.Env) (map[string]string, error) {
 		all[name] = value
 	}
 	return all, nil
+}
+
+// names returns a sorted list of names.
+func names(all []string) string {
+	return strings.Join(slices.Compact(slices.Sorted(slices.Values(all))), ", ")
 }
 
 // unknownKey is the error for a key that no Kafka broker has.
@@ -442,15 +510,24 @@ func (opts *serveOptions) listeners(settings map[string]string) ([]broker.Listen
 			return nil, fmt.Errorf("cannot listen on %q: %w", l.Addr, err)
 		}
 		if !opts.Insecure && !loopback(l.Addr) {
-			return nil, fmt.Errorf("%s can be reached from other machines, and kf serve asks nobody for a password: listen on 127.0.0.1, or add --insecure-listen", l.Addr)
+			return nil, fmt.Errorf("%s can be reached from other machines, and kf serve asks nobody for a password: choose --listen %s, or add --insecure-listen", l.Addr, onLoopback(l.Addr))
 		}
 	}
 	return all, nil
 }
 
+// onLoopback returns the port of an address on the loopback interface.
+func onLoopback(addr string) string {
+	_, port, _ := net.SplitHostPort(addr) // checkAddr was content
+	return net.JoinHostPort("127.0.0.1", port)
+}
+
 // checkAddr checks HOST:PORT.
 func checkAddr(addr string) error {
 	_, port, err := net.SplitHostPort(addr)
+	if wrong, ok := errors.AsType[*net.AddrError](err); ok {
+		return fmt.Errorf("%s: want host:port, such as 127.0.0.1:9092 or [::1]:9092", wrong.Err)
+	}
 	if err != nil {
 		return err
 	}
