@@ -205,6 +205,9 @@ func (b *Broker) start(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
+	if err := b.store.Offline()[slices.Index(b.o.Dirs, b.o.MetadataDir)]; err != nil {
+		return fmt.Errorf("the log directory with the metadata of the cluster cannot be used: %w", err)
+	}
 	b.epoch = b.store.CleanEpoch()
 	if err := b.checkMetadataDir(); err != nil {
 		return err

@@ -186,11 +186,16 @@ func (s *replicas) openFirst(r *replica) (*storage.Log, error) {
 	return l, s.started(r, l)
 }
 
-// create makes the directory of a replica that has none. Its lock is held.
+// create makes the directory of a replica that has none. Its lock is held. One that
+// was in a log directory which is no longer there, as its disk is not mounted or
+// was replaced, is not made anew: its records may come back.
 func (s *replicas) create(r *replica) (*storage.Log, error) {
 	p := r.state.Load()
 	dir := -1
 	id, _ := p.Directory(r.node)
+	if !image.ReservedDirectory(id) && !slices.Contains(s.dirs, id) {
+		return nil, fmt.Errorf("%w: the partition is in the one with the id %v, which is not there; bring it back, or delete the topic", storage.ErrOffline, id)
+	}
 	if len(s.dirs) == 1 {
 		dir = 0
 	} else if i := slices.Index(s.dirs, id); i >= 0 {

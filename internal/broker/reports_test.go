@@ -1,9 +1,12 @@
 package broker
 
 import (
+	"bytes"
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -11,6 +14,7 @@ import (
 	"kf/internal/format/kraftrec"
 	"kf/internal/image"
 	"kf/internal/logdir"
+	"kf/internal/metalog"
 )
 
 // TestNewDirectoryID serves the partitions of a directory that got a new
@@ -45,6 +49,84 @@ func TestNewDirectoryID(t *testing.T) {
 		if id, _ := p.Directory(1); id != b.replicas.dirs[0] || p.Leader != 1 {
 			t.Errorf("partition %d is in directory %v with leader %d; want %v, 1", p.ID, id, p.Leader, b.replicas.dirs[0])
 		}
+	}
+}
+
+// TestMissingDirectory starts with an empty log directory in the place of one with
+// partitions, as when a disk is not mounted: nothing is made in their place, and
+// they are served when it is back.
+func TestMissingDirectory(t *testing.T) {
+	dirs := []string{t.TempDir(), t.TempDir()}
+	o := Options{Dirs: dirs, Topics: []NewTopic{{Name: "t", Partitions: 4}}}
+	b := startBroker(t, o)
+	produceAll(t, client(t, b), "t", values(50))
+	var away []int32
+	for _, have := range b.store.Replicas() {
+		if have.Dir == 1 {
+			away = append(away, have.TP.Partition)
+		}
+	}
+	if len(away) == 0 {
+		t.Fatal("no partition is in the second directory")
+	}
+	stop := func() {
+		t.Helper()
+		if err := b.Shutdown(testContext(t)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	stop()
+	o.Dirs = []string{dirs[0], t.TempDir()}
+	b = startBroker(t, o)
+	for _, have := range b.store.Replicas() {
+		if slices.Contains(away, have.TP.Partition) {
+			t.Errorf("%v was made anew", have.TP)
+		}
+	}
+	for _, p := range away {
+		if leader := b.image.Load().Topic("t").Partition(p).Leader; leader != image.NoLeader {
+			t.Errorf("partition %d has leader %d", p, leader)
+		}
+	}
+	stop()
+	o.Dirs = dirs
+	b = startBroker(t, o)
+	if got := len(consume(t, b, "t", 50)); got != 50 {
+		t.Errorf("%d records, want 50", got)
+	}
+}
+
+// TestUnusableMetadataDirectory: without the lock on the directory of the metadata
+// log, nothing is written to it.
+func TestUnusableMetadataDirectory(t *testing.T) {
+	o := Options{Dirs: []string{t.TempDir(), t.TempDir()}, Topics: []NewTopic{{Name: "t", Partitions: 1}}}
+	b := startBroker(t, o)
+	if err := b.Shutdown(testContext(t)); err != nil {
+		t.Fatal(err)
+	}
+	log := filepath.Join(metalog.Dir(o.Dirs[0]), "00000000000000000000.log")
+	before, err := os.ReadFile(log)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Mkdir(filepath.Join(o.Dirs[0], logdir.NameLock), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	o.Listeners = []Listener{{Addr: "127.0.0.1:0"}}
+	o.NodeID = 1
+	b, err = New(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := b.Start(t.Context()); err == nil || !strings.Contains(err.Error(), logdir.NameLock) {
+		t.Errorf("the broker starts: %v", err)
+	}
+	after, err := os.ReadFile(log)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Equal(before, after) {
+		t.Error("the metadata log was written to")
 	}
 }
 
