@@ -220,7 +220,7 @@ func (l *Log) checkNew() error {
 	}
 	for _, e := range entries {
 		p, err := logdir.ParsePartitionDir(e.Name())
-		if err != nil || !e.IsDir() || p.Role != logdir.RoleCurrent || p.Topic == logdir.TopicClusterMetadata {
+		if err != nil || e.Type().IsRegular() || p.Role != logdir.RoleCurrent || p.Topic == logdir.TopicClusterMetadata {
 			continue
 		}
 		return fmt.Errorf("%s: %w, but the directory has partitions such as %s, which a new cluster would not know: restore the log from a copy, or start in an empty directory", l.dir, ErrLost, e.Name())

@@ -119,7 +119,7 @@ func (d *logDir) load(fsys disk.FS, notice func(Notice)) error {
 		return err
 	}
 	for _, e := range entries {
-		if !e.IsDir() || e.Name() == logdir.NameRemoteIndexCache {
+		if !d.isDir(fsys, e) || e.Name() == logdir.NameRemoteIndexCache {
 			continue
 		}
 		p, err := logdir.ParsePartitionDir(e.Name())
@@ -136,6 +136,16 @@ func (d *logDir) load(fsys disk.FS, notice func(Notice)) error {
 		}
 	}
 	return nil
+}
+
+// isDir reports whether an entry is a directory, or a symbolic link to one: some
+// spread partitions over disks that way.
+func (d *logDir) isDir(fsys disk.FS, e fs.DirEntry) bool {
+	if e.Type()&fs.ModeSymlink == 0 {
+		return e.IsDir()
+	}
+	info, err := fsys.Stat(filepath.Join(d.path, e.Name()))
+	return err == nil && info.IsDir()
 }
 
 func (d *logDir) loadCheckpoint(fsys disk.FS, kind checkpointKind, notice func(Notice)) error {

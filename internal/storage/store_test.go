@@ -443,6 +443,32 @@ func TestStoreStrays(t *testing.T) {
 	}
 }
 
+// TestStoreLinkedPartition: a partition directory may be a symbolic link to one
+// elsewhere, as for Kafka.
+func TestStoreLinkedPartition(t *testing.T) {
+	s := newStoreSetup(t, 1)
+	id := wire.UUID{1}
+	store := s.start()
+	s.append(s.create(store, "a", 0, id, 0), "v1")
+	s.close(store, 1)
+	elsewhere := filepath.Join(t.TempDir(), "a-0")
+	if err := os.Rename(s.path(0, "a-0"), elsewhere); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(elsewhere, s.path(0, "a-0")); err != nil {
+		t.Fatal(err)
+	}
+	store = s.start()
+	s.append(s.holds(store, "a", 0, id, "0=v1"), "v2")
+	if err := store.Delete(TopicPartition{"a", 0}); err != nil {
+		t.Fatal(err)
+	}
+	s.close(store, 2)
+	if left := s.list(0, "a*"); len(left) != 1 || !strings.HasSuffix(left[0], "-delete") {
+		t.Errorf("after a deletion there is %q", left)
+	}
+}
+
 // TestStoreIdentifies: without a readable partition.metadata Kafka serves an
 // empty partition in the place of the data; kf serves the data.
 func TestStoreIdentifies(t *testing.T) {
