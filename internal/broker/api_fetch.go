@@ -61,15 +61,20 @@ func (b *Broker) fetch(c *call, q *kmsg.FetchRequest) {
 	wait := time.Duration(q.MaxWaitMillis) * time.Millisecond
 	o.resolve()
 	results, enough := o.read()
-	if enough || wait <= 0 || len(results) == 0 {
+	var lists []*watchList
+	if !enough && wait > 0 {
+		lists = make([]*watchList, 0, len(o.targets))
+		for i := range o.targets {
+			if r := o.targets[i].replica; r != nil {
+				lists = append(lists, &r.watch)
+			}
+		}
+	}
+	if len(lists) == 0 {
 		c.replyFetch(o.answer(results))
 		return
 	}
 	releaseAll(results)
-	lists := make([]*watchList, 0, len(o.targets))
-	for i := range o.targets {
-		lists = append(lists, &o.targets[i].replica.watch)
-	}
 	c.park(o, lists, wait)
 }
 
@@ -111,7 +116,8 @@ func (o *fetchOperation) resolve() {
 
 // read reads what is there now. It reports whether that is enough for an answer
 // before the time runs out: the bytes that were asked for, or news that the
-// client has to know at once.
+// client has to know at once. That a partition does not exist is none beside
+// others that do, as in Kafka: who asks for it again and again is to wait.
 func (o *fetchOperation) read() (results []fetchAnswerPartition, enough bool) {
 	results = make([]fetchAnswerPartition, len(o.targets))
 	left, total, whole := o.maxBytes, 0, true
@@ -121,7 +127,8 @@ func (o *fetchOperation) read() (results []fetchAnswerPartition, enough bool) {
 		total += n
 		left = max(0, left-n)
 		whole = whole && n == 0
-		enough = enough || results[i].errorCode != 0 || results[i].divergingEpoch != -1
+		exists := o.targets[i].partition != nil
+		enough = enough || exists && results[i].errorCode != 0 || results[i].divergingEpoch != -1
 	}
 	return results, enough || total >= o.minBytes
 }
@@ -204,6 +211,9 @@ func (o *fetchOperation) try() bool {
 	total := 0
 	for i := range o.targets {
 		asked, t := &o.context.partitions[i], &o.targets[i]
+		if t.partition == nil {
+			continue
+		}
 		end := boundOf(t.log, o.bound)
 		switch {
 		case t.replica.gone.Load(),

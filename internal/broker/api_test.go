@@ -248,6 +248,51 @@ func TestFetchWaits(t *testing.T) {
 	}
 }
 
+// A partition that does not exist does not keep a fetch of others from waiting;
+// alone it is answered at once.
+func TestFetchWaitsBesideUnknown(t *testing.T) {
+	s := newCaseStage(t, Options{})
+	q := s.fetch(12, "t", 0)
+	q.MaxWaitMillis = 1<<31 - 1
+	q.SetVersion(12)
+	known := q.Topics[0].Partitions[0]
+	unknown := known
+	unknown.Partition = 9
+	c, err := net.Dial("tcp", s.b.Addr())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	c.SetDeadline(time.Now().Add(20 * time.Second))
+	fetch := func(partitions ...kmsg.FetchRequestTopicPartition) []kmsg.FetchResponseTopicPartition {
+		q.Topics[0].Partitions = partitions
+		answer, err := roundTrip(c, q)
+		if err != nil {
+			t.Error(err)
+			return make([]kmsg.FetchResponseTopicPartition, len(partitions))
+		}
+		return answer.(*kmsg.FetchResponse).Topics[0].Partitions
+	}
+	if got := fetch(unknown)[0].ErrorCode; got != kerr.UnknownTopicOrPartition.Code {
+		t.Errorf("code %d", got)
+	}
+	answered := make(chan []kmsg.FetchResponseTopicPartition, 1)
+	go func() { answered <- fetch(known, unknown) }()
+	r := s.b.replicas.get(s.ids["t"], 0)
+	for r.watch.len() == 0 {
+		select {
+		case <-answered:
+			t.Fatal("answered before there was anything to read")
+		case <-time.After(time.Millisecond):
+		}
+	}
+	s.append("t")
+	got := <-answered
+	if len(got[0].RecordBatches) == 0 || got[1].ErrorCode != kerr.UnknownTopicOrPartition.Code {
+		t.Errorf("%d bytes, code %d", len(got[0].RecordBatches), got[1].ErrorCode)
+	}
+}
+
 // append appends a record of 75 bytes.
 func (s *stage) append(topic string) {
 	if code, message, _ := outcome(s.request(9, s.produce(errorCase{}, topic, 1, batch75(plainHeader(1))))); code != 0 {
