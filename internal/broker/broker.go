@@ -212,6 +212,9 @@ func (b *Broker) start(ctx context.Context) (err error) {
 	if err := b.checkMetadataDir(); err != nil {
 		return err
 	}
+	if err := b.listen(); err != nil { // while nothing is written yet
+		return err
+	}
 	identity, err := metalog.Prepare(b.o.FS, b.o.Dirs, b.o.ClusterID, b.node)
 	if err != nil {
 		return err
@@ -219,9 +222,6 @@ func (b *Broker) start(ctx context.Context) (err error) {
 	b.clusterID = identity.ClusterID
 	if identity.New {
 		b.log.Info("the directories were empty: a new cluster begins", "cluster", b.clusterID)
-	}
-	if err := b.listen(); err != nil {
-		return err
 	}
 	b.controller, err = controller.Open(ctx, b.controllerOptions(settings, identity, levels))
 	if err != nil {
@@ -322,8 +322,10 @@ func (b *Broker) newLevels() (map[string]int16, error) {
 func (b *Broker) controllerOptions(s *kafkaconf.Settings, identity metalog.Identity, levels map[string]int16) controller.Options {
 	own := kraftrec.BrokerEndpoint{Name: "CONTROLLER", Host: b.endpoints[0].Host, Port: b.endpoints[0].Port}
 	return controller.Options{
-		FS: b.o.FS, Dir: b.o.MetadataDir, NodeID: b.node, DirectoryID: identity.DirectoryIDs[slices.Index(b.o.Dirs, b.o.MetadataDir)],
-		Endpoints: []kraftrec.BrokerEndpoint{own}, Notice: b.notice, Levels: levels,
+		FS: b.o.FS, Dir: b.o.MetadataDir, NodeID: b.node,
+		LogDirs:     slices.DeleteFunc(slices.Clone(b.o.Dirs), func(dir string) bool { return dir == b.o.MetadataDir }),
+		DirectoryID: identity.DirectoryIDs[slices.Index(b.o.Dirs, b.o.MetadataDir)],
+		Endpoints:   []kraftrec.BrokerEndpoint{own}, Notice: b.notice, Levels: levels,
 		NumPartitions:            int32(brokerInt(s, "num.partitions")),
 		DefaultReplicationFactor: int16(brokerInt(s, "default.replication.factor")),
 		MinInsyncReplicas:        int32(brokerInt(s, "min.insync.replicas")),

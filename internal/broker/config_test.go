@@ -1,6 +1,10 @@
 package broker
 
 import (
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
 	"testing"
 
 	"kf/internal/kafkaconf"
@@ -41,6 +45,39 @@ func TestTopicEntries(t *testing.T) {
 		to := all[listed+i].describe(false, false)
 		if to.Name != want.name || to.IsSensitive != want.hidden || (to.Value == nil) != want.hidden || all[listed+i].value.Text != want.value {
 			t.Errorf("%+v, want %+v", to, want)
+		}
+	}
+}
+
+// TestKeysAreHeeded: a broker key that kafkaconf lists as heeded is read
+// somewhere, or is the default of a topic key.
+func TestKeysAreHeeded(t *testing.T) {
+	var source strings.Builder
+	for _, pattern := range []string{"*.go", "../controller/*.go", "../../cmd/*.go"} {
+		files, err := filepath.Glob(pattern)
+		if err != nil || len(files) == 0 {
+			t.Fatalf("%s: %v", pattern, err)
+		}
+		for _, file := range files {
+			if strings.HasSuffix(file, "_test.go") {
+				continue
+			}
+			text, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			source.Write(text)
+		}
+	}
+	defaults := map[string]bool{}
+	for _, k := range kafkaconf.TopicKeys() {
+		for _, s := range k.Synonyms {
+			defaults[s.Name] = true
+		}
+	}
+	for _, k := range kafkaconf.BrokerKeys() {
+		if !defaults[k.Name] && !strings.Contains(source.String(), strconv.Quote(k.Name)) {
+			t.Errorf("nothing reads %s", k.Name)
 		}
 	}
 }

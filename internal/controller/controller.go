@@ -36,7 +36,8 @@ import (
 // Options say where the metadata log is and how the controller decides.
 type Options struct {
 	FS          disk.FS
-	Dir         string // the log directory that has, or gets, __cluster_metadata-0
+	Dir         string   // the log directory that has, or gets, __cluster_metadata-0
+	LogDirs     []string // the other log directories of the node
 	NodeID      int32
 	DirectoryID wire.UUID // of Dir, from its meta.properties
 	// Endpoints are the listeners of the controller, for its registration.
@@ -137,7 +138,7 @@ func Open(ctx context.Context, o Options) (*Controller, error) {
 	c := &Controller{o: o}
 	var err error
 	c.log, c.builder, err = metalog.Open(ctx, metalog.Options{
-		FS: o.FS, Dir: o.Dir, NodeID: o.NodeID, DirectoryID: o.DirectoryID, Notice: o.Notice, Bootstrap: c.bootstrapRecords,
+		FS: o.FS, Dir: o.Dir, LogDirs: o.LogDirs, NodeID: o.NodeID, DirectoryID: o.DirectoryID, Notice: o.Notice, Bootstrap: c.bootstrapRecords,
 		SegmentBytes: o.Log.SegmentBytes, SegmentMs: o.Log.SegmentMs, SnapshotBytes: o.Log.SnapshotBytes, SnapshotMs: o.Log.SnapshotMs,
 		RetentionBytes: o.Log.RetentionBytes, RetentionMs: o.Log.RetentionMs,
 	})

@@ -58,7 +58,8 @@ const (
 // are 0 take the default.
 type Options struct {
 	FS          disk.FS
-	Dir         string // the log directory that has, or gets, __cluster_metadata-0; it exists
+	Dir         string   // the log directory that has, or gets, __cluster_metadata-0; it exists
+	LogDirs     []string // the other log directories of the node
 	NodeID      int32
 	DirectoryID wire.UUID // of Dir
 	Notice      func(storage.Notice)
@@ -214,16 +215,21 @@ var ErrLost = errors.New("the metadata log has no records")
 // checkNew refuses to make a new cluster where there are partitions: it would not
 // know them. Kafka renames them to -stray.
 func (l *Log) checkNew() error {
-	entries, err := l.o.FS.ReadDir(l.o.Dir)
-	if err != nil {
-		return err
-	}
-	for _, e := range entries {
-		p, err := logdir.ParsePartitionDir(e.Name())
-		if err != nil || e.Type().IsRegular() || p.Role != logdir.RoleCurrent || p.Topic == logdir.TopicClusterMetadata {
-			continue
+	for _, dir := range append([]string{l.o.Dir}, l.o.LogDirs...) {
+		entries, err := l.o.FS.ReadDir(dir)
+		if err != nil {
+			if dir != l.o.Dir {
+				continue // a log directory that is offline
+			}
+			return err
 		}
-		return fmt.Errorf("%s: %w, but the directory has partitions such as %s, which a new cluster would not know: restore the log from a copy, or start in an empty directory", l.dir, ErrLost, e.Name())
+		for _, e := range entries {
+			p, err := logdir.ParsePartitionDir(e.Name())
+			if err != nil || e.Type().IsRegular() || p.Role != logdir.RoleCurrent || p.Topic == logdir.TopicClusterMetadata {
+				continue
+			}
+			return fmt.Errorf("%s: %w, but there are partitions such as %s, which a new cluster would not know: restore the log from a copy, or start in an empty directory", l.dir, ErrLost, filepath.Join(dir, e.Name()))
+		}
 	}
 	return nil
 }

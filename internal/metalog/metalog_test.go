@@ -326,6 +326,17 @@ func TestLost(t *testing.T) {
 	if logs := c.glob("*.checkpoint"); len(logs) > 0 {
 		t.Errorf("a cluster was made: %q", logs)
 	}
+	// They may be in another log directory.
+	if err := os.Remove(filepath.Join(c.o.Dir, "orders-0")); err != nil {
+		t.Fatal(err)
+	}
+	c.o.LogDirs = []string{t.TempDir(), filepath.Join(c.o.Dir, "gone")}
+	if err := os.Mkdir(filepath.Join(c.o.LogDirs[0], "orders-0"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.open(); !errors.Is(err, metalog.ErrLost) {
+		t.Errorf("with a partition in another log directory: %v", err)
+	}
 }
 
 // grow opens a log with small segments and appends until some have rolled, with
