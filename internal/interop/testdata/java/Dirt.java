@@ -18,7 +18,8 @@ import org.apache.kafka.common.serialization.ByteArraySerializer;
  * their timestamps are from TIME on, in ms.
  */
 public class Dirt {
-    private static final String[] SMALL = {"segment.index.bytes", "240", "index.interval.bytes", "0"}; // 20 batches a segment
+    // By size, so that segments end at the same batches wherever they are written.
+    private static final String[] SMALL = {"internal.segment.bytes", "2500", "index.interval.bytes", "0"};
     private static final long DAY = 86_400_000;
 
     private final String bootstrap;
@@ -64,7 +65,7 @@ public class Dirt {
         topic("latest", 2, compact);
         topic("forget", 1, "cleanup.policy", "compact", "min.cleanable.dirty.ratio", "0.0", "delete.retention.ms", "0");
         topic("latest-txn", 1, compact);
-        topic("latest-zipped", 1, "cleanup.policy", "compact", "min.cleanable.dirty.ratio", "0.0", "compression.type", "zstd");
+        topic("latest-zipped", 1, "cleanup.policy", "compact", "min.cleanable.dirty.ratio", "0.0");
         topic("both", 1, "cleanup.policy", "compact,delete", "min.cleanable.dirty.ratio", "0.0", "retention.ms", String.valueOf(5 * DAY), "segment.ms", String.valueOf(1000 * DAY));
         topic("lagging", 1, "cleanup.policy", "compact", "min.cleanable.dirty.ratio", "0.0", "min.compaction.lag.ms", String.valueOf(DAY), "segment.ms", String.valueOf(1000 * DAY));
         topic("old", 1, "retention.ms", String.valueOf(DAY), "segment.ms", String.valueOf(1000 * DAY));
@@ -87,7 +88,7 @@ public class Dirt {
         return new ProducerRecord<>(topic, partition, time, key, value);
     }
 
-    /** Each record is a batch of its own, so that segments are the same wherever they are written. */
+    /** Each record is a batch of its own. */
     private void keys() throws Exception {
         try (var p = producer(); var zipped = producer("compression.type", "gzip")) {
             for (int i = 0; i < 90; i++) {
