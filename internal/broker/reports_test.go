@@ -2,6 +2,7 @@ package broker
 
 import (
 	"bytes"
+	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -96,38 +97,66 @@ func TestMissingDirectory(t *testing.T) {
 	}
 }
 
-// TestUnusableMetadataDirectory: without the lock on the directory of the metadata
-// log, nothing is written to it.
+// TestUnusableMetadataDirectory starts where the broker must not use the directory
+// of the metadata log: it says so and writes nothing there.
 func TestUnusableMetadataDirectory(t *testing.T) {
-	o := Options{Dirs: []string{t.TempDir(), t.TempDir()}, Topics: []NewTopic{{Name: "t", Partitions: 1}}}
-	b := startBroker(t, o)
-	if err := b.Shutdown(testContext(t)); err != nil {
-		t.Fatal(err)
+	for _, tt := range []struct {
+		name, says string
+		node       int32
+		change     func(dir string) error
+	}{
+		{"no lock", logdir.NameLock, 1, func(dir string) error { return os.Mkdir(filepath.Join(dir, logdir.NameLock), 0o755) }},
+		{"other node", "directory of node 1", 7, func(dir string) error {
+			name := filepath.Join(dir, logdir.NameMetaProperties)
+			text, err := os.ReadFile(name)
+			if err != nil {
+				return err
+			}
+			return os.WriteFile(name, bytes.ReplaceAll(text, []byte("node.id=1"), []byte("node.id=7")), 0o644)
+		}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			o := Options{Dirs: []string{t.TempDir()}, Topics: []NewTopic{{Name: "t", Partitions: 1}}}
+			b := startBroker(t, o)
+			if err := b.Shutdown(testContext(t)); err != nil {
+				t.Fatal(err)
+			}
+			if err := tt.change(o.Dirs[0]); err != nil {
+				t.Fatal(err)
+			}
+			meta := metalog.Dir(o.Dirs[0])
+			before := filesOf(t, meta)
+			o.Listeners, o.NodeID = []Listener{{Addr: "127.0.0.1:0"}}, tt.node
+			b, err := New(o)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := b.Start(t.Context()); err == nil || !strings.Contains(err.Error(), tt.says) {
+				t.Errorf("start: %v", err)
+			}
+			if after := filesOf(t, meta); !maps.Equal(before, after) {
+				t.Errorf("files of the metadata log before: %q, after: %q", slices.Sorted(maps.Keys(before)), slices.Sorted(maps.Keys(after)))
+			}
+		})
 	}
-	log := filepath.Join(metalog.Dir(o.Dirs[0]), "00000000000000000000.log")
-	before, err := os.ReadFile(log)
+}
+
+// filesOf reads the files of a directory, without zeros at their ends.
+func filesOf(t *testing.T, dir string) map[string]string {
+	t.Helper()
+	entries, err := os.ReadDir(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := os.Mkdir(filepath.Join(o.Dirs[0], logdir.NameLock), 0o755); err != nil {
-		t.Fatal(err)
+	all := map[string]string{}
+	for _, e := range entries {
+		p, err := os.ReadFile(filepath.Join(dir, e.Name()))
+		if err != nil {
+			t.Fatal(err)
+		}
+		all[e.Name()] = string(bytes.TrimRight(p, "\x00"))
 	}
-	o.Listeners = []Listener{{Addr: "127.0.0.1:0"}}
-	o.NodeID = 1
-	b, err = New(o)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := b.Start(t.Context()); err == nil || !strings.Contains(err.Error(), logdir.NameLock) {
-		t.Errorf("the broker starts: %v", err)
-	}
-	after, err := os.ReadFile(log)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if !bytes.Equal(before, after) {
-		t.Error("the metadata log was written to")
-	}
+	return all
 }
 
 // TestLeaderRecovers: after an unclean stop the leaders are elected uncleanly,

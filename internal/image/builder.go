@@ -68,6 +68,16 @@ func (b *Builder) SetPosition(p Position) { b.at = p }
 // MetadataVersion returns the level of metadata.version where the builder stands.
 func (b *Builder) MetadataVersion() MetadataVersion { return b.now.MetadataVersion() }
 
+// DirectoryOwner returns the broker that is registered with a log directory.
+func (b *Builder) DirectoryOwner(dir wire.UUID) (broker int32, ok bool) {
+	for r := range valuesOf(&b.now.brokers) {
+		if slices.Contains(r.LogDirs, dir) {
+			return r.ID, true
+		}
+	}
+	return 0, false
+}
+
 // InTransaction reports whether a metadata transaction is open.
 func (b *Builder) InTransaction() bool { return b.open != nil }
 

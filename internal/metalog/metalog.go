@@ -146,7 +146,11 @@ func (l *Log) open(ctx context.Context) (*image.Builder, error) {
 	if err := l.makeDir(); err != nil {
 		return nil, err
 	}
-	if err := l.list(); err != nil {
+	entries, err := l.o.FS.ReadDir(l.dir)
+	if err != nil {
+		return nil, err
+	}
+	if err := l.list(entries); err != nil {
 		return nil, err
 	}
 	if err := l.quorum.read(l); err != nil {
@@ -166,6 +170,13 @@ func (l *Log) open(ctx context.Context) (*image.Builder, error) {
 		if err := l.findBootstrap(); err != nil {
 			return nil, err
 		}
+	}
+	if owner, ok := r.builder.DirectoryOwner(l.o.DirectoryID); ok && owner != l.o.NodeID {
+		return nil, fmt.Errorf("%s: %w: the cluster has it as a directory of node %d, and this is node %d: correct node.id in %s",
+			l.o.Dir, ErrIdentity, owner, l.o.NodeID, logdir.NameMetaProperties)
+	}
+	if err := l.clear(entries); err != nil {
+		return nil, err
 	}
 	if err := l.lead(r.builder); err != nil {
 		return nil, err
@@ -234,19 +245,11 @@ func (l *Log) checkNew() error {
 	return nil
 }
 
-// list finds segments and snapshots and removes what a stop left behind.
-func (l *Log) list() error {
-	entries, err := l.o.FS.ReadDir(l.dir)
-	if err != nil {
-		return err
-	}
+// list finds segments and snapshots.
+func (l *Log) list(entries []fs.DirEntry) error {
 	for _, e := range entries {
 		f := logdir.ParseFileName(e.Name())
 		switch {
-		case f.State == logdir.StateDeleted, f.Kind == logdir.KindMetadataSnapshot && f.State == logdir.StatePart:
-			if err := l.o.FS.Remove(l.path(e.Name())); err != nil {
-				return err
-			}
 		case f.State != logdir.StateLive:
 		case f.Kind == logdir.KindMetadataSnapshot:
 			id := kraftrec.SnapshotID{Offset: f.BaseOffset, Epoch: f.Epoch}
@@ -265,19 +268,22 @@ func (l *Log) list() error {
 	}
 	slices.SortFunc(l.segments, func(a, b segment) int { return cmp.Compare(a.base, b.base) })
 	slices.SortFunc(l.snapshots, compareSnapshots)
-	return l.removeStray(entries)
+	return nil
 }
 
-// removeStray removes the producer snapshots that belong to no segment: those of
-// former ends of the log.
-func (l *Log) removeStray(entries []fs.DirEntry) error {
+// clear removes what a stop left behind: deleted and unfinished files, and the
+// producer snapshots that belong to no segment, those of former ends of the log.
+func (l *Log) clear(entries []fs.DirEntry) error {
 	for _, e := range entries {
 		f := logdir.ParseFileName(e.Name())
-		if f.Kind != logdir.KindProducerSnapshot || !f.HasBase || f.State != logdir.StateLive ||
-			slices.ContainsFunc(l.segments, func(s segment) bool { return s.base == f.BaseOffset }) {
+		switch {
+		case f.State == logdir.StateDeleted, f.Kind == logdir.KindMetadataSnapshot && f.State == logdir.StatePart:
+		case f.Kind == logdir.KindProducerSnapshot && f.HasBase && f.State == logdir.StateLive &&
+			!slices.ContainsFunc(l.segments, func(s segment) bool { return s.base == f.BaseOffset }):
+		default:
 			continue
 		}
-		if err := l.o.FS.Remove(l.path(e.Name())); err != nil {
+		if err := l.o.FS.Remove(l.path(e.Name())); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}
 	}
