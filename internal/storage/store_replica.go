@@ -84,10 +84,11 @@ func (s *Store) newer(a, b *replica) (keep, extra *replica, err error) {
 // segmentFiles is what the names, sizes and times of the segment files of a
 // partition say.
 type segmentFiles struct {
-	n        int
-	size     int64 // bytes
-	oldest   time.Time
-	lastBase int64 // base offset of the last one
+	n      int
+	size   int64 // bytes
+	oldest time.Time
+	// Base offsets of the first and the last one.
+	firstBase, lastBase int64
 }
 
 // segments looks at the segment files of a partition without opening any.
@@ -109,7 +110,7 @@ func (s *Store) segments(r *replica) (f segmentFiles, err error) {
 			return f, err
 		}
 		if f.n++; f.n == 1 {
-			f.oldest = info.ModTime()
+			f.oldest, f.firstBase = info.ModTime(), name.BaseOffset
 		}
 		f.size += info.Size()
 		f.lastBase = name.BaseOffset

@@ -3,8 +3,12 @@ package storage
 import (
 	"context"
 	"fmt"
+	"os"
+	"path/filepath"
 	"time"
 
+	"kf/internal/format/timeindex"
+	"kf/internal/logdir"
 	"kf/internal/wire"
 )
 
@@ -38,8 +42,7 @@ func (s *Store) retain(ctx context.Context) {
 
 // mayRetain reports whether a partition that is not open may have a segment to
 // delete. Retention by time counts from the largest timestamp, which may lie
-// before or after the file's modification time: a segment with a timestamp far
-// before it waits until the partition is opened.
+// before the file's modification time, as in a copy, or after it.
 func (s *Store) mayRetain(r *replica) bool {
 	c := s.o.LogConfig(r.tp.Topic)
 	if !c.Delete {
@@ -49,6 +52,37 @@ func (s *Store) mayRetain(r *replica) bool {
 	if err != nil || files.size == 0 {
 		return false
 	}
-	return c.RetentionBytes >= 0 && files.size > c.RetentionBytes ||
-		c.RetentionMs >= 0 && time.Since(files.oldest) > time.Duration(c.RetentionMs)*time.Millisecond
+	if c.RetentionBytes >= 0 && files.size > c.RetentionBytes {
+		return true
+	}
+	if c.RetentionMs < 0 {
+		return false
+	}
+	limit := time.Now().Add(-time.Duration(c.RetentionMs) * time.Millisecond)
+	if files.oldest.Before(limit) {
+		return true
+	}
+	t, ok := s.largestTime(r, files.firstBase)
+	return ok && t < limit.UnixMilli()
+}
+
+// largestTime returns the timestamp of the last entry in the time index of a
+// segment that a clean stop left, which is the largest of the segment; ok is
+// false if there is none.
+func (s *Store) largestTime(r *replica, base int64) (ms int64, ok bool) {
+	f, err := s.o.FS.OpenFile(filepath.Join(r.path(), logdir.FileName(logdir.KindTimeIndex, base)), os.O_RDONLY, 0)
+	if err != nil {
+		return 0, false
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil || info.Size() < timeindex.EntrySize {
+		return 0, false
+	}
+	var p [timeindex.EntrySize]byte
+	if _, err := f.ReadAt(p[:], info.Size()/timeindex.EntrySize*timeindex.EntrySize-timeindex.EntrySize); err != nil {
+		return 0, false
+	}
+	e, err := timeindex.DecodeEntry(p[:], base)
+	return e.Timestamp, err == nil && e.Timestamp > 0
 }

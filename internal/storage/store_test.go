@@ -670,3 +670,45 @@ func TestStoreMarkerEpochs(t *testing.T) {
 		s.close(store, 0)
 	}
 }
+
+// TestStoreRetainsUnopened: a partition that nobody asks for is opened when its
+// files may be old enough, and no sooner.
+func TestStoreRetainsUnopened(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newStoreSetup(t, 1)
+		store := s.start()
+		old := value("old")
+		old.time = time.Now().Add(-time.Hour).UnixMilli()
+		for partition, sp := range []spec{old, value("new")} {
+			if partition == 1 {
+				sp.time = time.Now().UnixMilli()
+			}
+			l := s.create(store, "a", int32(partition), topicA, 0)
+			if _, err := l.Append(sp.bytes(t), AppendOptions{}); err != nil {
+				t.Fatal(err)
+			}
+			l.SetHighWatermark(1)
+		}
+		s.close(store, 1)
+		config := s.o.LogConfig("a")
+		config.RetentionMs = 30 * 60 * 1000
+		s.o.LogConfig = func(string) Config { return config }
+		// The clock of a synctest bubble is years behind that of the files.
+		for partition := range 2 {
+			name := s.path(0, fmt.Sprintf("a-%d", partition), "00000000000000000000.log")
+			if err := os.Chtimes(name, time.Now(), time.Now()); err != nil {
+				t.Fatal(err)
+			}
+		}
+		store = s.start()
+		time.Sleep(time.Duration(s.o.RetentionCheckMs+1) * time.Millisecond)
+		synctest.Wait()
+		if store.Get(TopicPartition{"a", 1}) != nil {
+			t.Error("the partition with a new record was opened")
+		}
+		if l := store.Get(TopicPartition{"a", 0}); l == nil || l.LogStartOffset() != 1 {
+			t.Errorf("the old record is still there: %v", l)
+		}
+		s.close(store, 2)
+	})
+}
