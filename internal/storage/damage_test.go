@@ -508,6 +508,23 @@ func TestLeftovers(t *testing.T) {
 	})
 }
 
+// A wrong base offset in a compacted segment must not cost the active one.
+func TestSwapWithWrongOffset(t *testing.T) {
+	s := newSetup(t)
+	segmented(t, s, 25, 10)
+	log2 := "00000000000000000020.log"
+	active := s.read(log2)
+	s.write(log0+".swap", spec{values: []string{"far"}, at: 1000}.bytes(t))
+	l := s.open()
+	if l.LogEndOffset() != 25 {
+		t.Errorf("the log ends at offset %d, want 25", l.LogEndOffset())
+	}
+	closeLog(t, l)
+	if !bytes.Equal(s.read(log2), active) {
+		t.Error("the active segment is not what it was")
+	}
+}
+
 // The log start offset of DeleteRecords survived, the end of the log did not; or the
 // checkpoint is wrong, as any offset may stand there. Kafka deletes all segments.
 func TestStartAboveEnd(t *testing.T) {

@@ -192,8 +192,11 @@ const swapSuffix = "." + string(logdir.StateSwap)
 // segments replaced the old ones.
 func (ld *loader) finishSwap() error {
 	var swaps []found
-	from, to := int64(-1), int64(-1)
+	from, to, active := int64(-1), int64(-1), int64(-1)
 	for _, f := range ld.sorted() {
+		if f.State == logdir.StateLive && f.Kind == logdir.KindLog && f.HasBase {
+			active = f.BaseOffset
+		}
 		if f.State != logdir.StateSwap || !f.HasBase {
 			continue
 		}
@@ -212,6 +215,9 @@ func (ld *loader) finishSwap() error {
 	}
 	if len(swaps) == 0 {
 		return nil
+	}
+	if active > from {
+		to = min(to, active) // no compaction replaces the active segment, whatever a damaged batch says
 	}
 	for _, f := range ld.sorted() {
 		if f.State == logdir.StateLive && f.HasBase && f.Kind != logdir.KindMetadataSnapshot && f.BaseOffset >= from && f.BaseOffset < to {
