@@ -25,6 +25,7 @@ type call struct {
 	// ready takes the one reply.
 	ready  chan reply
 	parked *waiter
+	held   int64 // bytes that it takes while it waits, part of conn.unsent
 	failed error // see fail
 }
 
@@ -70,8 +71,16 @@ func (c *call) fail(err error) {
 	c.replyNothing()
 }
 
-// park lets the call wait. op answers it in complete.
+// watchBytes is about what a partition takes for which a call waits: what is asked
+// of it, where it is, and its place in a list.
+const watchBytes = 256
+
+// park lets the call wait. op answers it in complete. What it takes meanwhile
+// counts as an answer that is not sent: a client that asks for many partitions at
+// once is read no further, as with Kafka, which takes one request at a time.
 func (c *call) park(op operation, lists []*watchList, wait time.Duration) {
+	c.held = watchBytes * int64(len(lists))
+	c.conn.unsent.Add(c.held)
 	c.parked = park(guarded{op, c}, lists, wait)
 }
 

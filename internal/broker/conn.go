@@ -37,7 +37,8 @@ type conn struct {
 	nc       net.Conn
 	listener *listener
 	queue    chan *call // started, not yet answered; its capacity limits them
-	// unsent counts the bytes of answers in memory, wrote is told when it falls.
+	// unsent counts the bytes of answers in memory and of requests that wait, wrote
+	// is told when it falls.
 	unsent atomic.Int64
 	wrote  chan struct{}
 	// active is when bytes last came or went, in ns since the Unix epoch; body
@@ -366,6 +367,9 @@ func (c *conn) writeOne(started *call, out output) (err error) {
 	case <-c.gone:
 		started.drop()
 		return net.ErrClosed
+	}
+	if started.held > 0 {
+		defer c.sent(started.held)
 	}
 	a := r.answer
 	switch {

@@ -256,6 +256,38 @@ func TestSlots(t *testing.T) {
 	})
 }
 
+// A client is read no further while requests of its wait for many partitions.
+func TestParkedBytes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := make([]watchList, testLimits.unsentBytes/watchBytes)
+		lists := make([]*watchList, len(l))
+		for i := range l {
+			lists[i] = &l[i]
+		}
+		var started atomic.Int64
+		h := serveTest(t, testLimits, replies(0, 0, func(c *call, q *kmsg.ListGroupsRequest) {
+			started.Add(1)
+			c.park(&parkedOp{c, q}, lists, time.Hour)
+		}))
+		c := h.pipes.dial()
+		send(c, frame(1, clusterRequest()), frame(2, clusterRequest()), frame(3, clusterRequest()), frame(4, clusterRequest()))
+		for want := int32(1); want <= 4; want++ {
+			synctest.Wait()
+			// The one at the limit, and the next.
+			if n := l[0].len(); n > 2 {
+				t.Errorf("%d requests wait", n)
+			}
+			l[0].expire()
+			if got, _ := answerTo(t, c); got != want {
+				t.Errorf("answer to request %d came in the place of %d", got, want)
+			}
+		}
+		if started.Load() != 4 {
+			t.Errorf("%d requests were started", started.Load())
+		}
+	})
+}
+
 func TestIdleAndStalled(t *testing.T) {
 	whole := frame(1, metadataRequest())
 	for _, tt := range []struct {
@@ -467,6 +499,9 @@ func TestConnectionLimits(t *testing.T) {
 		case <-second:
 			t.Fatal("a connection was accepted beyond max.connections")
 		default:
+		}
+		if !strings.Contains(h.logs.String(), "more wait") {
+			t.Errorf("the log does not say why: %s", h.logs)
 		}
 		first.Close()
 		c := <-second

@@ -76,8 +76,14 @@ func (s *server) start() {
 
 func (s *server) accept(l *listener) {
 	const minPause, maxPause = 5 * time.Millisecond, time.Second
+	const warnEvery = time.Minute
 	pause := minPause
+	var warned time.Time
 	for {
+		if len(s.room) == cap(s.room) && time.Since(warned) > warnEvery {
+			warned = time.Now()
+			s.log.Warn("all connections that are allowed are there: more wait until one is closed", "listener", l.name, "limit", cap(s.room))
+		}
 		select {
 		case s.room <- struct{}{}:
 		case <-s.done:
