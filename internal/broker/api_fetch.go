@@ -86,6 +86,7 @@ func (o *fetchOperation) resolve() {
 	if o.targets == nil {
 		o.targets = make([]fetchTarget, len(o.context.partitions))
 	}
+	var closed []*replica
 	for i := range o.context.partitions {
 		asked := &o.context.partitions[i]
 		t := &o.targets[i]
@@ -98,7 +99,14 @@ func (o *fetchOperation) resolve() {
 			t.code = kerr.NotLeaderForPartition.Code
 			continue
 		}
-		if t.code = t.replica.checkEpoch(asked.leaderEpoch); t.code != 0 {
+		if t.code = t.replica.checkEpoch(asked.leaderEpoch); t.code == 0 && t.replica.log.Load() == nil {
+			closed = append(closed, t.replica)
+		}
+	}
+	o.broker.replicas.prepare(closed)
+	for i := range o.targets {
+		asked, t := &o.context.partitions[i], &o.targets[i]
+		if t.code != 0 {
 			continue
 		}
 		var err error

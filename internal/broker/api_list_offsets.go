@@ -32,11 +32,16 @@ func (b *Broker) listOffsets(c *call, q *kmsg.ListOffsetsRequest) kmsg.Response 
 		}
 	}
 	count := make(map[storage.TopicPartition]int)
+	var closed []*replica
 	for _, t := range q.Topics {
 		for _, p := range t.Partitions {
 			count[storage.TopicPartition{Topic: t.Topic, Partition: p.Partition}]++
+			if r, _, _, code := b.locateLeader(t.Topic, [16]byte{}, false, p.Partition); code == 0 && r.log.Load() == nil {
+				closed = append(closed, r)
+			}
 		}
 	}
+	b.replicas.prepare(closed)
 	for _, t := range q.Topics {
 		to := kmsg.NewListOffsetsResponseTopic()
 		to.Topic = t.Topic

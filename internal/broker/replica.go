@@ -329,24 +329,40 @@ func (s *replicas) add(r *replica, p *image.Partition, elr bool, c topicConfig) 
 	s.mu.Unlock()
 }
 
-// createdAtOnce is how many partitions are made at once: each waits for the disk,
-// which makes several durable in one go.
-const createdAtOnce = 16
+// openedAtOnce is how many partitions are made or opened at once: each waits for
+// the disk, which makes several durable in one go.
+const openedAtOnce = 16
 
 // createAll makes the directories of new replicas.
 func (s *replicas) createAll(rs []*replica) {
+	s.openAll(rs, func(r *replica, err error) {
+		s.log.Error("a partition could not be created; it is tried again when a client asks for it", "partition", r.tp, "error", err)
+	})
+}
+
+// openAll opens the logs of replicas side by side, those that are not open yet;
+// failed is told of errors.
+func (s *replicas) openAll(rs []*replica, failed func(r *replica, err error)) {
 	var wg sync.WaitGroup
-	slots := make(chan struct{}, createdAtOnce)
+	slots := make(chan struct{}, openedAtOnce)
 	for _, r := range rs {
 		slots <- struct{}{}
 		wg.Go(func() {
 			defer func() { <-slots }()
-			if _, err := s.openFirst(r); err != nil {
-				s.log.Error("a partition could not be created; it is tried again when a client asks for it", "partition", r.tp, "error", err)
+			if _, err := s.open(r); err != nil {
+				failed(r, err)
 			}
 		})
 	}
 	wg.Wait()
+}
+
+// prepare opens the logs of replicas side by side before a request asks for one
+// after the other, which tells the client of errors.
+func (s *replicas) prepare(rs []*replica) {
+	if len(rs) > 1 {
+		s.openAll(rs, func(*replica, error) {})
+	}
 }
 
 // remove ends the replica of a partition that is deleted, or moved elsewhere.
