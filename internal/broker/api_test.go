@@ -68,6 +68,41 @@ func TestEveryVersion(t *testing.T) {
 	}
 }
 
+// Settings that are valid one by one and do not go together are refused when a
+// topic is made and when it is changed, and nothing of them is kept.
+func TestConfigsTogether(t *testing.T) {
+	s := newCaseStage(t, Options{})
+	for _, settings := range []map[string]string{
+		{"remote.storage.enable": "true"},
+		{"min.compaction.lag.ms": "100", "max.compaction.lag.ms": "50"},
+	} {
+		create := creating("new")(s, errorCase{}).(*kmsg.CreateTopicsRequest)
+		create.ValidateOnly = false
+		var changes []alteration
+		for name, text := range settings {
+			c := kmsg.NewCreateTopicsRequestTopicConfig()
+			c.Name, c.Value = name, &text
+			create.Topics[0].Configs = append(create.Topics[0].Configs, c)
+			changes = append(changes, alteration{name, set, &text})
+		}
+		for _, q := range []kmsg.Request{create, altering(topicKind, "t", changes...)(s, errorCase{}).(kmsg.Request)} {
+			code, message, _ := outcome(s.request(q.MaxVersion(), q))
+			if code != kerr.InvalidConfig.Code || message == "" {
+				t.Errorf("%T with %v: code %d, %q", q, settings, code, message)
+			}
+		}
+	}
+	im := s.b.image.Load()
+	if set := topicSettings(im, "t"); im.Topic("new") != nil || len(set) > 0 {
+		t.Errorf("a topic was made: %v, or changed: %v", im.Topic("new") != nil, set)
+	}
+	s.request(1, altering(topicKind, "t", alteration{"min.compaction.lag.ms", set, value("100")})(s, errorCase{}).(kmsg.Request))
+	code, _, _ := outcome(s.request(1, altering(topicKind, "t", alteration{"max.compaction.lag.ms", set, value("50")})(s, errorCase{}).(kmsg.Request)))
+	if code != kerr.InvalidConfig.Code {
+		t.Errorf("code %d for a limit that does not go with an earlier one", code)
+	}
+}
+
 // A resource that a request names again is not described again.
 func TestDescribeTwice(t *testing.T) {
 	s := newCaseStage(t, Options{})

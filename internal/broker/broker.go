@@ -331,7 +331,10 @@ func (b *Broker) controllerOptions(s *kafkaconf.Settings, identity metalog.Ident
 		MinInsyncReplicas:        int32(brokerInt(s, "min.insync.replicas")),
 		Configs: controller.Configs{
 			Validate: b.validateConfig,
-			IsList:   isListConfig,
+			CheckTogether: func(topic map[string]string) error {
+				return b.settings.Load().CheckTogether(topic)
+			},
+			IsList: isListConfig,
 			Default: func(t image.ResourceType, name string) (string, bool) {
 				return b.defaultConfig(t, name)
 			},

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -135,6 +136,9 @@ func (v view) alterConfigs(r image.Resource, ops []configOp) ([]any, error) {
 		records = append(records, &kraftrec.ConfigRecord{ResourceType: int8(r.Type), ResourceName: r.Name, Name: op.name, Value: value})
 		clear = clear || op.name == minInsyncReplicas
 	}
+	if err := v.checkTogether(r, records); err != nil {
+		return nil, err
+	}
 	if clear && v.ELREnabled() {
 		// Who is eligible was decided by another minimum.
 		topic := ""
@@ -144,6 +148,26 @@ func (v view) alterConfigs(r image.Resource, ops []configOp) ([]any, error) {
 		records = append(records, &kraftrec.ClearELRRecord{TopicName: topic})
 	}
 	return records, nil
+}
+
+// checkTogether checks what a topic has after the changes.
+func (v view) checkTogether(r image.Resource, records []any) error {
+	if r.Type != image.TopicResource || len(records) == 0 || v.configs.CheckTogether == nil {
+		return nil
+	}
+	all := maps.Collect(v.Configs(r))
+	for _, record := range records {
+		c := record.(*kraftrec.ConfigRecord)
+		if c.Value == nil {
+			delete(all, c.Name)
+		} else {
+			all[c.Name] = *c.Value
+		}
+	}
+	if err := v.configs.CheckTogether(all); err != nil {
+		return &Error{kerr.InvalidConfig, err.Error()}
+	}
+	return nil
 }
 
 // apply returns the value of a configuration after a change, nil for none.

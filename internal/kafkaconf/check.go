@@ -23,6 +23,12 @@ func (s *Settings) CheckTopic(topic map[string]string) error {
 			return err
 		}
 	}
+	return s.CheckTogether(topic)
+}
+
+// CheckTogether returns why settings of a topic that are valid one by one do not
+// go together, as CheckTopic does.
+func (s *Settings) CheckTogether(topic map[string]string) error {
 	shortest, longest := s.number("min.compaction.lag.ms", topic), s.number("max.compaction.lag.ms", topic)
 	if shortest > longest {
 		return Error(fmt.Sprintf("conflict topic config setting min.compaction.lag.ms (%d) > max.compaction.lag.ms (%d)", shortest, longest))
