@@ -284,6 +284,7 @@ func (s *replicas) apply(next *image.Image, d *image.Delta, config func(topic st
 			}
 		}
 	}
+	config = remembered(config)
 	elr := next.ELREnabled()
 	var onDisk map[storage.TopicPartition]bool
 	var missing []*replica
@@ -401,6 +402,20 @@ func (s *replicas) change(r *replica, p *image.Partition) {
 	}
 }
 
+// remembered returns config with a memory: the settings of a topic are worked out
+// once for all of its partitions.
+func remembered(config func(topic string) topicConfig) func(topic string) topicConfig {
+	known := make(map[string]topicConfig)
+	return func(topic string) topicConfig {
+		c, ok := known[topic]
+		if !ok {
+			c = config(topic)
+			known[topic] = c
+		}
+		return c
+	}
+}
+
 // configure gives replicas the settings that changed.
 func (s *replicas) configure(d *image.Delta, elr bool, config func(topic string) topicConfig) (changed []*replica) {
 	all := d.Features
@@ -413,16 +428,11 @@ func (s *replicas) configure(d *image.Delta, elr bool, config func(topic string)
 			topics[c.Resource.Name] = true
 		}
 	}
-	computed := make(map[string]topicConfig)
 	for _, r := range s.all() {
 		if !all && !topics[r.tp.Topic] {
 			continue
 		}
-		c, ok := computed[r.tp.Topic]
-		if !ok {
-			c = config(r.tp.Topic)
-			computed[r.tp.Topic] = c
-		}
+		c := config(r.tp.Topic)
 		r.elr.Store(elr)
 		r.minInsync.Store(int32(c.minInsyncReplicas))
 		r.mu.Lock() // a log that is being opened may have the old settings

@@ -243,17 +243,22 @@ func supportedFeatures() []kraftrec.BrokerFeature {
 }
 
 // Close ends the controller; brokers are stopped before. It waits for a snapshot
-// that is being written.
+// that is being written, and writes one if the next start would be long without.
 func (c *Controller) Close() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.failed == nil {
+	sound := c.failed == nil
+	if sound {
 		c.failed = storage.ErrClosed
 	}
 	if c.timer != nil {
 		c.timer.Stop()
 	}
 	c.done.Wait()
+	if sound && c.log.LongStart() {
+		c.log.SnapshotTaken()
+		c.snapshot(c.Image())
+	}
 	return c.log.Close()
 }
 
@@ -295,7 +300,7 @@ func (c *Controller) change(ctx context.Context, f func(v view) ([]any, error)) 
 	if c.failed != nil {
 		return &Error{kerr.KafkaStorageError, c.failed.Error()}
 	}
-	records, err := f(view{c.Image(), c.o.Configs, c.o.NodeID})
+	records, err := f(newView(c.Image(), c.o.Configs, c.o.NodeID))
 	if err != nil {
 		return err
 	}
@@ -412,9 +417,14 @@ func (c *Controller) snapshotIfDue() {
 	c.log.SnapshotTaken()
 	im := c.Image()
 	c.done.Go(func() {
-		if err := c.log.Snapshot(im); err != nil {
-			c.o.Notice(storage.Notice{Level: storage.Error, Path: metalog.Dir(c.o.Dir), Message: fmt.Sprintf("no snapshot of the metadata at offset %d: %v", im.Position.Offset, err)})
-		}
+		c.snapshot(im)
 		c.snapshotting.Store(false)
 	})
+}
+
+// snapshot writes a snapshot. Without it nothing is missing: the log has all.
+func (c *Controller) snapshot(im *image.Image) {
+	if err := c.log.Snapshot(im); err != nil {
+		c.o.Notice(storage.Notice{Level: storage.Error, Path: metalog.Dir(c.o.Dir), Message: fmt.Sprintf("no snapshot of the metadata at offset %d: %v", im.Position.Offset, err)})
+	}
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -751,4 +752,55 @@ func TestSnapshotByTime(t *testing.T) {
 		want("at the one after that", 3)
 		cl.close()
 	})
+}
+
+// A stop writes a snapshot if much lies behind the newest one, and none else:
+// the next start reads little.
+func TestSnapshotAtClose(t *testing.T) {
+	cl := start(t, 1)
+	snapshots := func() int {
+		t.Helper()
+		names, err := filepath.Glob(filepath.Join(metalog.Dir(cl.o.Dir), "*.checkpoint"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return len(names)
+	}
+	cl.close()
+	if n := snapshots(); n != 1 {
+		t.Fatalf("%d snapshots after a short log, want that of the start alone", n)
+	}
+	cl.open()
+	q := kmsg.NewPtrIncrementalAlterConfigsRequest()
+	r := kmsg.NewIncrementalAlterConfigsRequestResource()
+	r.ResourceType = kmsg.ConfigResourceTypeBroker
+	const values, length = 40, 30_000
+	for i := range values {
+		c := kmsg.NewIncrementalAlterConfigsRequestResourceConfig()
+		c.Name, c.Value = fmt.Sprintf("long.value.%d", i), kmsg.StringPtr(strings.Repeat("x", length))
+		r.Configs = append(r.Configs, c)
+	}
+	q.Resources = append(q.Resources, r)
+	if res := cl.c.IncrementalAlterConfigs(t.Context(), q); res.Resources[0].ErrorCode != 0 {
+		t.Fatalf("error %d", res.Resources[0].ErrorCode)
+	}
+	before := cl.c.Image()
+	cl.close()
+	if n := snapshots(); n != 2 {
+		t.Fatalf("%d snapshots after a long log, want 2", n)
+	}
+	cl.open()
+	if got, _ := cl.c.Image().Config(image.Resource{Type: image.BrokerResource}, "long.value.7"); len(got) != length {
+		t.Errorf("the value has %d bytes", len(got))
+	}
+	if got := cl.c.Image().Position.Offset; got <= before.Position.Offset {
+		t.Errorf("the log ends at %d, before the stop at %d", got, before.Position.Offset)
+	}
+	cl.close()
+	if n := snapshots(); n != 2 {
+		t.Errorf("%d snapshots after another short run, want 2", n)
+	}
+	if len(cl.notices) > 0 {
+		t.Errorf("notices %q", cl.notices)
+	}
 }

@@ -82,7 +82,7 @@ func compareBatch(t *testing.T, what string, b *image.Builder, messages []any) (
 			}
 		}
 		im, _ := b.Publish()
-		return view{Image: im}
+		return newView(im, Configs{}, 0)
 	}
 	v := play(nil)
 	from := 0 // first message that is not replayed

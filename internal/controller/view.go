@@ -19,11 +19,30 @@ type view struct {
 	*image.Image
 	configs Configs
 	node    int32 // of the controller
+	known   map[topicKey]string
 }
+
+func newView(im *image.Image, configs Configs, node int32) view {
+	return view{im, configs, node, map[topicKey]string{}}
+}
+
+// A topicKey is a configuration of a topic whose value was worked out: once for
+// all of its partitions.
+type topicKey struct{ topic, name string }
 
 // topicConfig returns the effective value of a configuration of a topic whose
 // name is the same for brokers.
 func (v view) topicConfig(topic, name string) string {
+	key := topicKey{topic, name}
+	value, ok := v.known[key]
+	if !ok {
+		value = v.lookUp(topic, name)
+		v.known[key] = value
+	}
+	return value
+}
+
+func (v view) lookUp(topic, name string) string {
 	for _, r := range []image.Resource{
 		{Type: image.TopicResource, Name: topic},
 		{Type: image.BrokerResource, Name: strconv.Itoa(int(v.node))},

@@ -246,6 +246,14 @@ func (l *Log) SnapshotDue() bool {
 	return l.fresh >= l.o.SnapshotBytes || l.fresh > 0 && time.Since(l.freshFrom) >= time.Duration(l.o.SnapshotMs)*time.Millisecond
 }
 
+// longStart is how many bytes of records behind the newest snapshot make the next
+// start long: some 15,000 partition changes, 50 ms.
+const longStart = 1 << 20
+
+// LongStart reports whether there is so much behind the newest snapshot that a
+// stop should write another one, for a short start.
+func (l *Log) LongStart() bool { return l.fresh >= longStart }
+
 // SnapshotTaken notes that a snapshot of the log's end is under way.
 func (l *Log) SnapshotTaken() { l.fresh, l.freshFrom = 0, time.Now() }
 

@@ -95,6 +95,7 @@ func (c *cleaning) note(r *replica, firstDirty int64) {
 // and marks it busy; one in which something is overdue goes first.
 func (c *cleaning) choose(ctx context.Context) (best *replica, dirty Dirtiness) {
 	now := time.Now().UnixMilli()
+	settings := c.store.settings()
 	for _, d := range c.store.dirs {
 		if d.failure() != nil {
 			continue
@@ -103,7 +104,7 @@ func (c *cleaning) choose(ctx context.Context) (best *replica, dirty Dirtiness) 
 			if ctx.Err() != nil {
 				return nil, dirty
 			}
-			config := c.store.o.LogConfig(r.tp.Topic)
+			config := settings(r.tp.Topic)
 			if !config.Compact || c.skip(r) {
 				continue
 			}
@@ -124,7 +125,7 @@ func (c *cleaning) choose(ctx context.Context) (best *replica, dirty Dirtiness) 
 				c.store.o.Notice(Notice{Warn, r.path(), fmt.Sprintf("the cleaner checkpoint says offset %d, which is not in the log: cleaning starts from offset %d", firstDirty, is.FirstDirty)})
 				c.note(r, is.FirstDirty)
 			}
-			if is.Due(&config) && (best == nil || is.Overdue > dirty.Overdue || is.Overdue == dirty.Overdue && is.Ratio() > dirty.Ratio()) {
+			if is.Due(config) && (best == nil || is.Overdue > dirty.Overdue || is.Overdue == dirty.Overdue && is.Ratio() > dirty.Ratio()) {
 				best, dirty = r, is
 			}
 		}

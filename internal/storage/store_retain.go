@@ -16,13 +16,14 @@ import (
 // not open is opened only if the sizes and times of its files say that there
 // may be something to delete.
 func (s *Store) retain(ctx context.Context) {
+	settings := s.settings()
 	for _, d := range s.dirs {
 		for _, r := range s.list(d) {
 			if ctx.Err() != nil || d.failure() != nil {
 				break
 			}
 			l := r.log.Load()
-			if l == nil && r.clean && s.mayRetain(r) {
+			if l == nil && r.clean && s.mayRetain(r, settings(r.tp.Topic)) {
 				opened, err := s.open(ctx, r, wire.UUID{})
 				if err != nil {
 					s.o.Notice(Notice{Warn, r.path(), fmt.Sprintf("cannot be opened for retention: %v", err)})
@@ -40,11 +41,23 @@ func (s *Store) retain(ctx context.Context) {
 	}
 }
 
+// settings returns a function for the settings of topics, which works them out
+// once for all partitions of a topic as long as those come one after the other.
+func (s *Store) settings() func(topic string) *Config {
+	var last string
+	var c *Config
+	return func(topic string) *Config {
+		if c == nil || topic != last {
+			last, c = topic, new(s.o.LogConfig(topic))
+		}
+		return c
+	}
+}
+
 // mayRetain reports whether a partition that is not open may have a segment to
 // delete. Retention by time counts from the largest timestamp, which may lie
 // before the file's modification time, as in a copy, or after it.
-func (s *Store) mayRetain(r *replica) bool {
-	c := s.o.LogConfig(r.tp.Topic)
+func (s *Store) mayRetain(r *replica, c *Config) bool {
 	if !c.Delete {
 		return false
 	}
