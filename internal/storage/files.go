@@ -1,6 +1,7 @@
 package storage
 
 import (
+	"io/fs"
 	"os"
 	"sync"
 	"sync/atomic"
@@ -28,6 +29,21 @@ type Files struct {
 func NewFiles(max int) *Files { return &Files{max: max} }
 
 var defaultFiles = NewFiles(min(DefaultOpenFiles, disk.Descriptors()/2))
+
+// A roomyFS is a file system for which idle files are closed when the process has
+// no descriptor left for another one.
+type roomyFS struct {
+	disk.FS
+	files *Files
+}
+
+func (r roomyFS) OpenFile(name string, flag int, perm fs.FileMode) (disk.File, error) {
+	f, err := r.FS.OpenFile(name, flag, perm)
+	for disk.OutOfDescriptors(err) && r.files.closeIdle() {
+		f, err = r.FS.OpenFile(name, flag, perm)
+	}
+	return f, err
+}
 
 // A file is a file of a log. It is opened when it is first used.
 type file struct {
@@ -91,9 +107,6 @@ func (f *file) acquireWith(flag int) (*handle, error) {
 		return h, nil
 	}
 	opened, err := f.fsys.OpenFile(f.name(), flag, 0o644)
-	for disk.OutOfDescriptors(err) && f.files.closeIdle() {
-		opened, err = f.fsys.OpenFile(f.name(), flag, 0o644)
-	}
 	if err != nil {
 		return nil, err
 	}

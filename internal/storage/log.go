@@ -157,12 +157,13 @@ func (r *recent) find(offset int64) (pos int64, ok bool) {
 
 func newLog(o LogOptions) *Log {
 	l := &Log{
-		fsys: o.FS, dir: o.Dir, files: o.Files, onNotice: o.Notice, onFailed: o.Failed,
+		dir: o.Dir, files: o.Files, onNotice: o.Notice, onFailed: o.Failed,
 		removals: map[*time.Timer]struct{}{},
 	}
 	if l.files == nil {
 		l.files = defaultFiles
 	}
+	l.fsys = roomyFS{o.FS, l.files}
 	if l.onNotice == nil {
 		l.onNotice = func(Notice) {}
 	}
@@ -170,7 +171,7 @@ func newLog(o LogOptions) *Log {
 		l.onFailed = func(error) {}
 	}
 	l.config.Store(&o.Config)
-	l.epochs.init(o.FS, o.Dir)
+	l.epochs.init(l.fsys, o.Dir)
 	l.recent.clear()
 	l.view.Store(new([]*segment))
 	return l
@@ -307,8 +308,8 @@ func (l *Log) ioFailed(err error) error {
 	return l.failed(err)
 }
 
-// readFailed is ioFailed for reads: without a descriptor left they fail, and the log
-// goes on.
+// readFailed is ioFailed for what may fail without harm when no descriptor is
+// left: the log goes on.
 func (l *Log) readFailed(err error) error {
 	if disk.OutOfDescriptors(err) {
 		return err

@@ -164,6 +164,7 @@ func TestOutOfDescriptors(t *testing.T) {
 	l := s.open()
 	wantAll(t, l, ToLogEnd, want...)
 	append1(t, l, value("new"))
+	l.background.Wait() // a flush has files open
 	var held []Read
 	for offset := int64(0); ; offset += 2 {
 		r, err := l.Read(offset, 10, ToLogEnd, true)

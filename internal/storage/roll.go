@@ -91,7 +91,8 @@ func (l *Log) roll(base int64) (*segment, error) {
 	l.setSegments(insertSegment(l.segments(), s))
 	l.end.store(place{l.LogEndOffset(), s, 0})
 	l.recent.clear()
-	l.inBackground(func() { l.ioFailed(l.flush(base)) })
+	// Without a descriptor left the next flush does it.
+	l.inBackground(func() { l.readFailed(l.flush(base)) })
 	return s, nil
 }
 
