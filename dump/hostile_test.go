@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"kf/internal/cli"
+	"kf/internal/dumptext"
 	"kf/internal/format/batch"
 	"kf/internal/format/codec"
 	"kf/internal/logdir"
@@ -95,6 +96,13 @@ func TestMisfitMessages(t *testing.T) {
 		{"value too long", message(1, 1, 0, long), LogOptions{PrintData: true}, one + "5", "value of 5 bytes, 1 left"},
 		{"value too long, not printed", message(1, 1, 0, long), LogOptions{DeepIteration: true},
 			one + "5\n| offset: 2 CreateTime: 7 keySize: 1 valueSize: 1\n", "value of 5 bytes, 1 left"},
+		// The decoders of internal topics go on behind it, as seen of Kafka 4.4.0.
+		{"value too long, for a group", message(1, 1, 0, long), LogOptions{SkipMetadata: true, topics: [5]bool{dumptext.ConsumerOffsets: true}},
+			"| key: Error at offset 1, skipping. newLimit > capacity: (5 > 1)\n| key: Error at offset 2, skipping. Could not read version from key's buffer.\n", "value of 5 bytes, 1 left"},
+		{"value too long, for metadata", message(1, 1, 0, long), LogOptions{SkipMetadata: true, topics: [5]bool{dumptext.ClusterMetadata: true}},
+			"| payload: Error at 1, skipping. newLimit > capacity: (5 > 1)\n| payload: Error at 2, skipping. Could not deserialize metadata record due to unknown frame version 118(only frame version 1 is supported)\n", "value of 5 bytes, 1 left"},
+		{"value too long, for remote storage", message(1, 1, 0, long), LogOptions{SkipMetadata: true, topics: [5]bool{dumptext.RemoteLogMetadata: true}},
+			"| payload: Error at offset 1, skipping. newLimit > capacity: (5 > 1)\n| payload: Error at offset 2, skipping. Could not deserialize metadata record due to unknown frame version 118(only frame version 1 is supported)\n", "value of 5 bytes, 1 left"},
 		{"no sizes", message(1, 1, 0, "\x00\x00\x00\x64k"), LogOptions{DeepIteration: true}, "", "record structure"},
 		{"no sizes, not looked at", message(1, 1, 0, "\x00\x00\x00\x64k"), LogOptions{DeepIteration: true, SkipMetadata: true}, "\n\n", "record structure"},
 		{"second inner too long", wrap(t, 1, 1, message(0, 1, 0, sound), message(1, 1, 0, long)), LogOptions{PrintData: true, SkipMetadata: true},

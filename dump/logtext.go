@@ -111,7 +111,9 @@ func (p *segmentPrinter) records(e *segment.Entry, decoder *batch.Decoder, out *
 			return p.recordFailed(e, r, err)
 		}
 		if p.print && !e.Header.Control() {
-			if d, ok := p.decoder.(classDecoder); ok && d.text && len(r.Key)+len(r.Value) > largeValue {
+			if topic, fault := p.unread(r); fault != nil {
+				out.B = topic.AppendUnread(out.B, prefix, r.Offset, fault)
+			} else if d, ok := p.decoder.(classDecoder); ok && d.text && len(r.Key)+len(r.Value) > largeValue {
 				if err := largeText(out, prefix, r); err != nil {
 					return err
 				}
@@ -278,9 +280,22 @@ func (p *segmentPrinter) record(dst []byte, h *batch.Header, r *batch.Record) (_
 		}
 	}
 	if p.print && !h.Control() {
-		err = r.Fault
+		if _, fault := p.unread(r); fault == nil {
+			err = r.Fault
+		}
 	}
 	return dst, prefix, err
+}
+
+// unread returns why the value of a record cannot be read where that does not end
+// the run: the decoders of internal topics print it.
+func (p *segmentPrinter) unread(r *batch.Record) (dumptext.Topic, *batch.ValueSizeError) {
+	topic, ok := p.decoder.(dumptext.Topic)
+	if !ok || r.Fault == nil {
+		return topic, nil
+	}
+	fault, _ := errors.AsType[*batch.ValueSizeError](r.Fault)
+	return topic, fault
 }
 
 // largeText prints contents that are text without having them in memory again.

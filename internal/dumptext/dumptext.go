@@ -22,8 +22,10 @@ package dumptext
 
 import (
 	"errors"
+	"fmt"
 	"strconv"
 
+	"kf/internal/format/batch"
 	"kf/internal/format/control"
 	"kf/internal/format/grouprec"
 	"kf/internal/format/kraftrec"
@@ -113,6 +115,19 @@ func (t Topic) Append(dst []byte, prefix string, rec Record) ([]byte, error) {
 		return appendRemote(append(append(dst, prefix...), "payload: "...), rec), nil
 	}
 	return t.appendCoordinator(dst, prefix, rec)
+}
+
+// AppendUnread appends what stands in the place of a record whose value does not
+// fit the message that it is in: Kafka's tool goes on behind it.
+func (t Topic) AppendUnread(dst []byte, prefix string, offset int64, e *batch.ValueSizeError) []byte {
+	label := map[Topic]string{
+		ClusterMetadata:   "payload: Error at ",
+		RemoteLogMetadata: "payload: Error at offset ",
+	}[t]
+	if label == "" {
+		label = "key: Error at offset "
+	}
+	return fmt.Appendf(append(dst, prefix...), "%s%d, skipping. newLimit > capacity: (%d > %d)", label, offset, e.Size, e.Left)
 }
 
 func (t Topic) decode(key, value []byte) (schema.CoordinatorRecord, error) {

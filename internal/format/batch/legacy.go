@@ -96,13 +96,24 @@ func decodeMessage(r *Record, h *Header, p []byte) {
 	switch {
 	case valueSize < 0:
 	case int64(valueSize) > int64(len(value)):
-		r.Fault = fmt.Errorf("value of %d bytes, %d left", valueSize, len(value))
+		r.Fault = &ValueSizeError{valueSize, len(value)}
 	default:
 		r.Value = value[:valueSize:valueSize]
 	}
 }
 
 const sizeField = 4
+
+// A ValueSizeError says that the value of a message of magic 0 or 1 would be
+// larger than what the message has left.
+type ValueSizeError struct {
+	Size int32
+	Left int // bytes
+}
+
+func (e *ValueSizeError) Error() string {
+	return fmt.Sprintf("value of %d bytes, %d left", e.Size, e.Left)
+}
 
 // sizeAt returns the size that stands in p at pos.
 func sizeAt(p []byte, pos int64) (size int32, ok bool) {
