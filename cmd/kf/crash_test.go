@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -312,6 +313,7 @@ func checkSegments(t *testing.T, dir string) {
 	if err != nil || len(logs) == 0 {
 		t.Fatalf("no segments in %s: %v", dir, err)
 	}
+	args := []string{"dump-log", "--deep-iteration"}
 	for _, log := range logs {
 		// A deletion leaves active indexes as they were; one that a kill
 		// interrupted before the rename makes a stray.
@@ -322,9 +324,13 @@ func checkSegments(t *testing.T, dir string) {
 			if _, err := os.Stat(file); errors.Is(err, os.ErrNotExist) {
 				continue
 			}
-			if out, err := exec.Command("kf", "dump-log", "--deep-iteration", "--files", file).CombinedOutput(); err != nil {
-				t.Errorf("kf dump-log %s: %v\n%s", file, err, tail(out))
-			}
+			args = append(args, file)
 		}
+	}
+	c := exec.Command("kf", args...)
+	var errs bytes.Buffer
+	c.Stderr = &errs
+	if err := c.Run(); err != nil {
+		t.Errorf("kf dump-log: %v\n%s", err, tail(errs.Bytes()))
 	}
 }
