@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"path/filepath"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -169,6 +170,10 @@ func (s *Store) Start() {
 	for _, d := range s.dirs {
 		if d.failure() != nil {
 			continue
+		}
+		// Not sooner: a directory that is not Kafka's at all is refused meanwhile.
+		for _, name := range d.foreign {
+			s.o.Notice(Notice{Warn, filepath.Join(d.path, name), "is no partition and is left alone; Apache Kafka does not start with it here"})
 		}
 		if err := d.begin(s.o.FS); err != nil {
 			s.fail(d, err)

@@ -28,6 +28,7 @@ type logDir struct {
 	current    []TopicPartition
 	future     []logdir.PartitionDir
 	deleted    []string // names of "-delete" directories
+	foreign    []string // names of directories that are no partitions
 
 	resume []TopicPartition // moves to this directory that begin anew
 
@@ -125,7 +126,7 @@ func (d *logDir) load(fsys disk.FS, notice func(Notice)) error {
 		p, err := logdir.ParsePartitionDir(e.Name())
 		switch {
 		case err != nil:
-			notice(Notice{Warn, filepath.Join(d.path, e.Name()), "is no partition and is left alone; Apache Kafka does not start with it here"})
+			d.foreign = append(d.foreign, e.Name())
 		case p.Topic == logdir.TopicClusterMetadata:
 		case p.Role == logdir.RoleCurrent:
 			d.current = append(d.current, TopicPartition{p.Topic, p.Partition})
