@@ -148,7 +148,7 @@ func (s *stage) directory(t *testing.T, f fixture) {
 	s.compareFiles(t, dir)
 	again(s.kf, "serves other than before its clean stop").stop(t)
 	if refuses {
-		if b, err := s.kafka.try(t, dirs, calm); err == nil {
+		if b, err := s.kafka.try(t, anyPort, dirs, calm); err == nil {
 			b.kill()
 			t.Error("Kafka starts with segments that are too small")
 		} else if !strings.Contains(err.Error(), "segment.bytes") {

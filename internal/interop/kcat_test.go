@@ -17,7 +17,7 @@ func TestKcat(t *testing.T) {
 		t.Fatalf("kcat is not installed: %v", err)
 	}
 	program := buildKF(t, t.TempDir())
-	b, err := startKF(t, program, []string{t.TempDir()}, nil)
+	b, err := startKF(t, program, anyPort, []string{t.TempDir()}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

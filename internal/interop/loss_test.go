@@ -156,7 +156,7 @@ func (s *stage) noLosses(t *testing.T) {
 			}
 			l.damage(t, dir)
 			before := contents(t, dir)
-			b, err := s.kf.try(t, []string{dir}, calm)
+			b, err := s.kf.try(t, anyPort, []string{dir}, calm)
 			if err != nil {
 				if l.refused == "" || !strings.Contains(err.Error(), l.refused) {
 					t.Errorf("kf does not start: %v", err)
@@ -300,7 +300,7 @@ func (s *stage) locked(t *testing.T) {
 // inUse starts kf on a directory that another process uses, in vain.
 func (s *stage) inUse(t *testing.T, dir string) {
 	t.Helper()
-	b, err := s.kf.try(t, []string{dir}, calm)
+	b, err := s.kf.try(t, anyPort, []string{dir}, calm)
 	if err == nil {
 		b.kill()
 		t.Fatal("kf starts on a directory that is in use")

@@ -39,12 +39,8 @@ func newStage(t *testing.T) *stage {
 	}
 	j := newJudge(t, k, root)
 	return &stage{
-		kf: party{"kf", func(t *testing.T, dirs []string, configs []string) (*serving, error) {
-			return startKF(t, program, dirs, configs)
-		}},
-		kafka: party{"Kafka", func(t *testing.T, dirs []string, configs []string) (*serving, error) {
-			return startKafka(t, k, dirs, configs)
-		}},
+		kf:    kfParty(program),
+		kafka: kafkaParty(k),
 		judge: j,
 		root:  j.dir,
 	}
@@ -72,9 +68,22 @@ func (s *stage) java(t *testing.T, class, stdin string, args ...string) string {
 // A party is a program that serves data directories, kf or Apache Kafka.
 type party struct {
 	name string
-	// try starts it and waits until it is ready; t ends it. It fails if the
-	// program ends.
-	try func(t *testing.T, dirs, configs []string) (*serving, error)
+	// try starts it on an address and waits until it is ready; t ends it. It fails
+	// if the program ends.
+	try func(t *testing.T, address string, dirs, configs []string) (*serving, error)
+}
+
+// kfParty returns the program of buildKF.
+func kfParty(program string) party {
+	return party{"kf", func(t *testing.T, address string, dirs, configs []string) (*serving, error) {
+		return startKF(t, program, address, dirs, configs)
+	}}
+}
+
+func kafkaParty(k *kafka) party {
+	return party{"Kafka", func(t *testing.T, address string, dirs, configs []string) (*serving, error) {
+		return startKafka(t, k, address, dirs, configs)
+	}}
 }
 
 // calm are broker configs with which nothing old is deleted, compacted, expired
@@ -88,11 +97,21 @@ var calm = []string{
 	"log.initial.task.delay.ms=86400000",
 }
 
+// anyPort lets a party choose its port.
+const anyPort = "127.0.0.1:0"
+
 // start starts the program on data directories and waits until it is ready; t ends
 // it.
 func (p party) start(t *testing.T, dirs []string, configs ...string) *serving {
 	t.Helper()
-	b, err := p.try(t, dirs, configs)
+	return p.startAt(t, anyPort, dirs, configs...)
+}
+
+// startAt is start on an address, so that clients find the program where another
+// one was.
+func (p party) startAt(t *testing.T, address string, dirs []string, configs ...string) *serving {
+	t.Helper()
+	b, err := p.try(t, address, dirs, configs)
 	if err != nil {
 		t.Fatalf("starting %s: %v", p.name, err)
 	}
@@ -132,9 +151,9 @@ func (l *logText) String() string {
 	return l.buf.String()
 }
 
-// kfCommand returns "kf serve" on data directories, on a port of its choice.
-func kfCommand(program string, dirs, configs []string) *exec.Cmd {
-	args := []string{"serve", "--listen", "127.0.0.1:0"}
+// kfCommand returns "kf serve" on data directories.
+func kfCommand(program, address string, dirs, configs []string) *exec.Cmd {
+	args := []string{"serve", "--listen", address}
 	if len(dirs) == 1 {
 		args = append(args, "--data-dir", dirs[0])
 	} else {
@@ -146,9 +165,9 @@ func kfCommand(program string, dirs, configs []string) *exec.Cmd {
 	return exec.Command(program, args...)
 }
 
-func startKF(t *testing.T, program string, dirs, configs []string) (*serving, error) {
+func startKF(t *testing.T, program, address string, dirs, configs []string) (*serving, error) {
 	t.Helper()
-	c := kfCommand(program, dirs, configs)
+	c := kfCommand(program, address, dirs, configs)
 	log := &logText{}
 	c.Stderr = log
 	stdout, err := c.StdoutPipe()
@@ -248,10 +267,13 @@ broker.heartbeat.interval.ms=200
 }
 
 // startKafka starts Kafka on data directories; an empty one is formatted.
-func startKafka(t *testing.T, k *kafka, dirs, configs []string) (*serving, error) {
+func startKafka(t *testing.T, k *kafka, bootstrap string, dirs, configs []string) (*serving, error) {
 	t.Helper()
 	properties := filepath.Join(t.TempDir(), "server.properties")
-	id, bootstrap := int32(1), freePort(t)
+	id := int32(1)
+	if bootstrap == anyPort {
+		bootstrap = freePort(t)
+	}
 	_, err := os.Stat(filepath.Join(dirs[0], "meta.properties"))
 	fresh := errors.Is(err, os.ErrNotExist)
 	if !fresh {
