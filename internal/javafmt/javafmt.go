@@ -29,6 +29,7 @@
 package javafmt
 
 import (
+	"cmp"
 	"encoding/base64"
 	"unicode/utf16"
 	"unicode/utf8"
@@ -160,6 +161,25 @@ func HashString(s string) int32 {
 		h = 31*(31*h+high) + low
 	}
 	return h
+}
+
+// Compare is String.compareTo, which compares UTF-16 units: a character beyond
+// U+FFFF, two surrogates there, comes before those from U+E000 to U+FFFF. Both
+// strings are well-formed, as those of [Text] are.
+func Compare(a, b string) int {
+	n := min(len(a), len(b))
+	for i := range n {
+		x, y := a[i], b[i]
+		if x == y {
+			continue
+		}
+		// In UTF-8 the former start with F0 to F4, the latter with EE and EF.
+		if x >= 0xEE && y >= 0xEE && (x >= 0xF0) != (y >= 0xF0) {
+			x, y = y, x
+		}
+		return cmp.Compare(x, y)
+	}
+	return cmp.Compare(len(a), len(b))
 }
 
 // MapOrder returns the order in which a HashMap iterates over its keys after

@@ -1,12 +1,14 @@
 package javafmt_test
 
 import (
+	"cmp"
 	"encoding/json"
 	"math"
 	"slices"
 	"strconv"
 	"strings"
 	"testing"
+	"unicode/utf16"
 	"unicode/utf8"
 
 	"kf/internal/javafmt"
@@ -145,6 +147,24 @@ func TestHashString(t *testing.T) {
 	} {
 		if got := javafmt.HashString(tt.in); got != tt.want {
 			t.Errorf("%q: got %d, want %d", tt.in, got, tt.want)
+		}
+	}
+}
+
+func TestCompare(t *testing.T) {
+	sorted := []string{ // as Java sorts them
+		"", "\x00", "A", "Z", "a", "a\x00", "aa", "ab", "b", "é", "\u07ff", "\u0800", "中", "\ud7ff",
+		"\U00010000", "\U00010000a", "\U0001f600", "\U0010ffff", "\ue000", "\uee00", "\uefff", "\uf000", "\uffff", "\uffff\U00010000", "\uffff\ue000",
+	}
+	for i, a := range sorted {
+		for j, b := range sorted {
+			if got, want := javafmt.Compare(a, b), cmp.Compare(i, j); got != want {
+				t.Errorf("%q, %q: got %d, want %d", a, b, got, want)
+			}
+			want := slices.Compare(utf16.Encode([]rune(a)), utf16.Encode([]rune(b)))
+			if got := javafmt.Compare(a, b); got != want {
+				t.Errorf("%q, %q: got %d, by units %d", a, b, got, want)
+			}
 		}
 	}
 }
