@@ -17,7 +17,8 @@ type requestHeader struct {
 
 // A call is one request of a connection until its answer is written. Its handler
 // calls exactly one of reply, replyLater, replyNothing, fail and park, or
-// returns the response for the first to be called.
+// returns the response for the first to be called, or calls later and sees to it
+// that reply is called.
 type call struct {
 	requestHeader
 	conn *conn
@@ -25,6 +26,7 @@ type call struct {
 	// ready takes the one reply.
 	ready  chan reply
 	parked *waiter
+	open   bool  // it is answered by somebody who does not know of the connection
 	held   int64 // bytes that it takes while it waits, part of conn.unsent
 	failed error // see fail
 }
@@ -84,6 +86,10 @@ func (c *call) park(op operation, lists []*watchList, wait time.Duration) {
 	c.parked = park(guarded{op, c}, lists, wait)
 }
 
+// later says that the call is answered some time after its handler returned, with
+// reply: by a coordinator, which does not learn that the connection is gone.
+func (c *call) later() { c.open = true }
+
 // startAnswer returns a buffer that holds the room for the frame's length and
 // the response header.
 func (c *call) startAnswer(flexible bool) *buffer {
@@ -99,6 +105,9 @@ func (c *call) startAnswer(flexible bool) *buffer {
 // drop ends a call whose connection is gone.
 func (c *call) drop() {
 	if c.parked != nil && c.parked.cancel() {
+		return
+	}
+	if c.open { // what it is answered yet is left to the garbage collector
 		return
 	}
 	if r := <-c.ready; r.answer != nil {

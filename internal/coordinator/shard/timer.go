@@ -1,0 +1,103 @@
+package shard
+
+import (
+	"context"
+	"time"
+)
+
+// A timer runs an operation later.
+type timer struct {
+	clock *time.Timer
+	op    func() Result
+}
+
+// retryAfter is when an operation of a timer is tried again whose records could
+// not be written.
+//
+// Source: Kafka 4.4.0, CoordinatorTimerImpl.java.
+const retryAfter = 500 * time.Millisecond
+
+// Schedule runs op after d, with the lock held. An operation that was scheduled
+// under the same key is forgotten. If the records of op cannot be written it is
+// tried again, unless it changed the machine itself.
+//
+// Schedule, Cancel, Scheduled and Go are for the machine: they are called with
+// the shard's lock held.
+func (s *Shard) Schedule(key string, d time.Duration, op func() Result) {
+	if t := s.timers[key]; t != nil {
+		t.clock.Stop()
+	}
+	if s.state == resigned {
+		return
+	}
+	t := &timer{op: op}
+	s.timers[key] = t
+	t.clock = time.AfterFunc(d, func() { s.fire(key, t) })
+}
+
+// Cancel forgets the operation of a key.
+func (s *Shard) Cancel(key string) {
+	if t := s.timers[key]; t != nil {
+		t.clock.Stop()
+		delete(s.timers, key)
+	}
+}
+
+// Scheduled reports whether there is an operation under a key.
+func (s *Shard) Scheduled(key string) bool { return s.timers[key] != nil }
+
+func (s *Shard) fire(key string, t *timer) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.timers[key] != t { // cancelled or replaced while it waited for the lock
+		return
+	}
+	delete(s.timers, key)
+	changed := false
+	err := s.run(func() Result {
+		r := t.op()
+		changed = r.Replayed
+		return r
+	})
+	if err != nil && !changed && s.timers[key] == nil {
+		s.Schedule(key, retryAfter, t.op)
+	}
+}
+
+// A task is work in the background.
+type task struct{ cancel context.CancelFunc }
+
+// Go does work without the lock, then runs the operation that work returned with
+// it. Work that was begun under the same key is cancelled, and what comes of it is
+// forgotten.
+func (s *Shard) Go(key string, work func(ctx context.Context) func() Result) {
+	s.Stop(key)
+	if s.state == resigned {
+		return
+	}
+	ctx, cancel := context.WithCancel(s.ctx)
+	t := &task{cancel}
+	s.tasks[key] = t
+	go func() {
+		defer cancel()
+		op := work(ctx)
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		if s.tasks[key] != t {
+			return
+		}
+		delete(s.tasks, key)
+		_ = s.run(op) // its Then is told
+	}()
+}
+
+// Stop forgets the work of a key.
+func (s *Shard) Stop(key string) {
+	if t := s.tasks[key]; t != nil {
+		t.cancel()
+		delete(s.tasks, key)
+	}
+}
+
+// Working reports whether work is under way under a key.
+func (s *Shard) Working(key string) bool { return s.tasks[key] != nil }
