@@ -2,6 +2,8 @@ package shard
 
 import (
 	"context"
+	"fmt"
+	"runtime/debug"
 	"time"
 )
 
@@ -47,6 +49,7 @@ func (s *Shard) Cancel(key string) {
 func (s *Shard) Scheduled(key string) bool { return s.timers[key] != nil }
 
 func (s *Shard) fire(key string, t *timer) {
+	defer s.guard(key)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.timers[key] != t { // cancelled or replaced while it waited for the lock
@@ -79,6 +82,7 @@ func (s *Shard) Go(key string, work func(ctx context.Context) func() Result) {
 	t := &task{cancel}
 	s.tasks[key] = t
 	go func() {
+		defer s.guard(key)
 		defer cancel()
 		op := work(ctx)
 		s.mu.Lock()
@@ -89,6 +93,14 @@ func (s *Shard) Go(key string, work func(ctx context.Context) func() Result) {
 		delete(s.tasks, key)
 		_ = s.run(op) // its Then is told
 	}()
+}
+
+// guard keeps a panic of a timer or of background work to itself: it has no
+// request whose connection could end, and the groups of others go on.
+func (s *Shard) guard(key string) {
+	if p := recover(); p != nil {
+		s.o.Notice("panic in "+key, fmt.Errorf("%v\n%s", p, debug.Stack()))
+	}
 }
 
 // Stop forgets the work of a key.
