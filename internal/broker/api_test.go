@@ -46,6 +46,7 @@ func TestEveryVersion(t *testing.T) {
 		20: func(v int16) kmsg.Request {
 			return deleting(value(fmt.Sprintf("created-%d", min(v+1, 7))), [16]byte{})(s, errorCase{Version: v}).(kmsg.Request)
 		},
+		21: func(int16) kmsg.Request { return deletingRecords("t", 0, 0) },
 		22: func(int16) kmsg.Request { return initProducer(nil, 0, -1, -1)(s, errorCase{}).(kmsg.Request) },
 		23: func(int16) kmsg.Request { return epochEnd("t", -1, 0)(s, errorCase{}).(kmsg.Request) },
 		32: func(int16) kmsg.Request { return describing(topicKind, "t")(s, errorCase{}).(kmsg.Request) },

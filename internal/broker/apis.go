@@ -14,6 +14,7 @@ func (b *Broker) newAPIs() *apiTable {
 		answers(0, 5, b.apiVersions),
 		answers(2, 7, b.createTopics),
 		answers(1, 6, b.deleteTopics),
+		answers(0, 2, b.deleteRecords),
 		answers(0, 5, b.initProducerID),
 		answers(2, 4, b.offsetForLeaderEpoch),
 		answers(1, 4, b.describeConfigs),
