@@ -50,6 +50,13 @@ func TestEveryVersion(t *testing.T) {
 		22: func(int16) kmsg.Request { return initProducer(nil, 0, -1, -1)(s, errorCase{}).(kmsg.Request) },
 		23: func(int16) kmsg.Request { return epochEnd("t", -1, 0)(s, errorCase{}).(kmsg.Request) },
 		32: func(int16) kmsg.Request { return describing(topicKind, "t")(s, errorCase{}).(kmsg.Request) },
+		37: func(v int16) kmsg.Request {
+			q := kmsg.NewPtrCreatePartitionsRequest()
+			t := kmsg.NewCreatePartitionsRequestTopic()
+			t.Topic, t.Count = "t", 2+int32(v) // more each time
+			q.Topics = append(q.Topics, t)
+			return q
+		},
 		44: func(int16) kmsg.Request {
 			return altering(topicKind, "t", alteration{"retention.ms", set, value("100000")})(s, errorCase{}).(kmsg.Request)
 		},

@@ -8,9 +8,9 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
-// CreateTopics, key 19, versions 2 to 7, and DeleteTopics, key 20, versions 1 to
-// 6. The controller decides; here is what Kafka's broker checks before it asks
-// it.
+// CreateTopics, key 19, versions 2 to 7, DeleteTopics, key 20, versions 1 to 6,
+// and CreatePartitions, key 37, versions 0 to 3. The controller decides; here is
+// what Kafka's broker checks before it asks it.
 //
 // Deviation from Kafka 4.4.0: none known.
 
@@ -86,4 +86,10 @@ func (b *Broker) deleteTopics(c *call, q *kmsg.DeleteTopicsRequest) kmsg.Respons
 		answer.Topics = append(answer.Topics, to)
 	}
 	return answer
+}
+
+func (b *Broker) createPartitions(c *call, q *kmsg.CreatePartitionsRequest) kmsg.Response {
+	ctx, cancel := b.within(q.TimeoutMillis)
+	defer cancel()
+	return b.controller.CreatePartitions(ctx, q)
 }

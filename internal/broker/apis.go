@@ -18,6 +18,7 @@ func (b *Broker) newAPIs() *apiTable {
 		answers(0, 5, b.initProducerID),
 		answers(2, 4, b.offsetForLeaderEpoch),
 		answers(1, 4, b.describeConfigs),
+		answers(0, 3, b.createPartitions),
 		answers(0, 1, b.incrementalAlterConfigs),
 		answers(0, 2, b.describeCluster),
 	)

@@ -462,6 +462,9 @@ func outcome(answer kmsg.Response) (code int16, message string, fields map[strin
 	case *kmsg.DeleteTopicsResponse:
 		first(r.Topics[0].ErrorCode)
 		message = text(r.Topics[0].ErrorMessage)
+	case *kmsg.CreatePartitionsResponse:
+		first(r.Topics[0].ErrorCode)
+		message = text(r.Topics[0].ErrorMessage)
 	case *kmsg.DeleteRecordsResponse:
 		p := r.Topics[0].Partitions[0]
 		first(p.ErrorCode)

@@ -155,15 +155,15 @@ func shuffle[T any](random *rand.Rand, s []T) {
 	random.Shuffle(len(s), func(i, j int) { s[i], s[j] = s[j], s[i] })
 }
 
-// placement returns the partitions of a new topic without an assignment.
-func (v view) placement(random *rand.Rand, partitions int32, factor int16) ([]*image.Partition, error) {
+// placement returns new partitions without an assignment, with ids from first on.
+func (v view) placement(random *rand.Rand, first, partitions int32, factor int16) ([]*image.Partition, error) {
 	p := newPlacer(v, random)
 	if err := p.check(int(factor)); err != nil {
 		return nil, err
 	}
 	all := make([]*image.Partition, partitions)
-	for id := range all {
-		all[id] = v.newPartition(int32(id), p.place(int(factor)))
+	for i := range all {
+		all[i] = v.newPartition(first+int32(i), p.place(int(factor)))
 	}
 	return all, nil
 }
@@ -193,13 +193,23 @@ func (v view) assignment(replicas map[int32][]int32) ([]*image.Partition, error)
 		if id != int32(len(all)) {
 			return refuse("partitions should be a consecutive 0-based integer sequence")
 		}
-		p := v.newPartition(id, replicas[id])
-		if len(p.ISR) == 0 {
-			return refuse("All brokers specified in the manual partition assignment for partition %d are fenced or in controlled shutdown.", id)
+		p, err := v.assigned(id, replicas[id])
+		if err != nil {
+			return nil, err
 		}
 		all = append(all, p)
 	}
 	return all, nil
+}
+
+// assigned returns a new partition with replicas that the request names.
+func (v view) assigned(id int32, replicas []int32) (*image.Partition, error) {
+	p := v.newPartition(id, replicas)
+	if len(p.ISR) == 0 {
+		return nil, &Error{kerr.InvalidReplicaAssignment,
+			fmt.Sprintf("All brokers specified in the manual partition assignment for partition %d are fenced or in controlled shutdown.", id)}
+	}
+	return p, nil
 }
 
 // checkAssignment checks the replicas of a partition; factor is the number that

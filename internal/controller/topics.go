@@ -211,6 +211,9 @@ func (v view) newConfigs(t kmsg.CreateTopicsRequestTopic) (map[string]string, []
 	return configs, records, err
 }
 
+// newRandom returns what chooses where partitions go.
+func newRandom() *rand.Rand { return rand.New(rand.NewPCG(rand.Uint64(), rand.Uint64())) }
+
 // newPartitions returns the partitions of a new topic.
 func (c *Controller) newPartitions(v view, t kmsg.CreateTopicsRequestTopic) ([]*image.Partition, error) {
 	if len(t.ReplicaAssignment) > 0 {
@@ -247,7 +250,7 @@ func (c *Controller) newPartitions(v view, t kmsg.CreateTopicsRequestTopic) ([]*
 	if factor == -1 {
 		factor = c.o.replicationFactor()
 	}
-	return v.placement(rand.New(rand.NewPCG(rand.Uint64(), rand.Uint64())), partitions, factor)
+	return v.placement(newRandom(), 0, partitions, factor)
 }
 
 // DeleteTopics answers the request in its version, of which those below 6 name
