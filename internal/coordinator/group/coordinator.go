@@ -26,6 +26,9 @@ type Options struct {
 	// "". It is called for each request, and is quick.
 	Config func(group string) *Config
 	Log    *slog.Logger
+	// Ready says from when on the groups are loaded for which nobody asks, nil for
+	// at once.
+	Ready <-chan struct{}
 }
 
 // A Config has the settings of the coordinator by Kafka's names, for a group with
@@ -77,25 +80,42 @@ type Coordinator struct {
 	o Options
 
 	mu     sync.RWMutex
-	shards map[int32]*hosted
+	shards map[int32]*hosted // those that ended stay until another one takes their place
 	closed bool
-	loads  sync.WaitGroup
+
+	work   sync.WaitGroup // what goes on in the background
+	unread chan struct{}  // a token for the one load that nobody asked for
+	loads  chan struct{}  // tokens for loads
 }
+
+// loadedAtOnce is how many shards are loaded at once.
+const loadedAtOnce = 4
 
 // A hosted is a shard with its machine.
 type hosted struct {
 	shard   *shard.Shard
 	machine *machine
 	epoch   int32 // leader epoch
+	gone    bool  // this broker does not coordinate it any more
+
+	asked chan struct{} // closed when somebody asks for its groups
+	ask   func()        // closes it
 }
 
 // New returns a coordinator of no shard.
 func New(o Options) *Coordinator {
-	return &Coordinator{o: o, shards: make(map[int32]*hosted)}
+	if o.Ready == nil {
+		now := make(chan struct{})
+		close(now)
+		o.Ready = now
+	}
+	return &Coordinator{o: o, shards: make(map[int32]*hosted), unread: make(chan struct{}, 1), loads: make(chan struct{}, loadedAtOnce)}
 }
 
-// Lead makes this broker the coordinator of a partition's groups. They are loaded
-// in the background; ErrLoading is what requests get meanwhile.
+// Lead makes this broker the coordinator of a partition's groups, in a leader
+// epoch. They are loaded in the background, and sooner if somebody asks for them;
+// ErrLoading is what requests get meanwhile. Like Resign it waits for no shard,
+// so that the caller may hold locks.
 func (c *Coordinator) Lead(partition, epoch int32, log shard.Log) {
 	m := newMachine(&c.o)
 	s := shard.New(shard.Options{
@@ -109,36 +129,65 @@ func (c *Coordinator) Lead(partition, epoch int32, log shard.Log) {
 		},
 	}, m)
 	m.shard = s
+	h := &hosted{shard: s, machine: m, epoch: epoch, asked: make(chan struct{})}
+	h.ask = sync.OnceFunc(func() { close(h.asked) })
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	old := c.shards[partition]
-	if c.closed || old != nil && old.epoch >= epoch {
+	if c.closed || old != nil && !old.gone && old.epoch >= epoch {
 		return
 	}
-	c.shards[partition] = &hosted{s, m, epoch}
-	c.loads.Go(func() {
-		if old != nil {
+	c.shards[partition] = h
+	c.work.Go(func() {
+		if old != nil { // it appends nothing after this
 			old.shard.Close()
 		}
-		began := time.Now()
-		tp := storage.TopicPartition{Topic: Topic, Partition: partition}
-		if err := s.Load(context.Background()); err != nil && err != shard.ErrResigned {
-			c.o.Log.Error("the groups of a partition are not served", "partition", tp, "error", err)
-			return
-		}
-		c.o.Log.Debug("groups loaded", "partition", tp, "took", time.Since(began))
+		c.load(partition, h)
 	})
+}
+
+// load loads a shard when it is its turn: one after the other, and those that
+// somebody asks for before them.
+func (c *Coordinator) load(partition int32, h *hosted) {
+	ended := h.shard.Loaded()
+	select {
+	case <-c.o.Ready:
+	case <-h.asked:
+	case <-ended:
+		return
+	}
+	select {
+	case c.unread <- struct{}{}:
+		defer func() { <-c.unread }()
+	case <-h.asked:
+	case <-ended:
+		return
+	}
+	select {
+	case c.loads <- struct{}{}:
+		defer func() { <-c.loads }()
+	case <-ended:
+		return
+	}
+	began := time.Now()
+	tp := storage.TopicPartition{Topic: Topic, Partition: partition}
+	if err := h.shard.Load(context.Background()); err != nil && err != shard.ErrResigned {
+		c.o.Log.Error("the groups of a partition are not served", "partition", tp, "error", err)
+		return
+	}
+	c.o.Log.Debug("groups loaded", "partition", tp, "took", time.Since(began))
 }
 
 // Resign ends the coordination of a partition's groups.
 func (c *Coordinator) Resign(partition int32) {
 	c.mu.Lock()
+	defer c.mu.Unlock()
 	h := c.shards[partition]
-	delete(c.shards, partition)
-	c.mu.Unlock()
-	if h != nil {
-		h.shard.Close()
+	if h == nil || h.gone || c.closed {
+		return
 	}
+	h.gone = true
+	c.work.Go(h.shard.Close)
 }
 
 // Committed tells that the high watermark of a partition moved.
@@ -148,11 +197,12 @@ func (c *Coordinator) Committed(partition int32) {
 	}
 }
 
-// Loaded returns a channel that is closed when the groups of a partition are
-// loaded, or it is known that they cannot be; nil if the partition is not this
-// broker's.
+// Loaded asks for the groups of a partition. It returns a channel that is closed
+// when they are loaded, or it is known that they cannot be; nil if the partition
+// is not this broker's.
 func (c *Coordinator) Loaded(partition int32) <-chan struct{} {
 	if h := c.hosted(partition); h != nil {
+		h.ask()
 		return h.shard.Loaded()
 	}
 	return nil
@@ -168,13 +218,16 @@ func (c *Coordinator) Close() {
 	for _, h := range shards {
 		h.shard.Close()
 	}
-	c.loads.Wait()
+	c.work.Wait()
 }
 
 func (c *Coordinator) hosted(partition int32) *hosted {
 	c.mu.RLock()
 	defer c.mu.RUnlock()
-	return c.shards[partition]
+	if h := c.shards[partition]; h != nil && !h.gone {
+		return h
+	}
+	return nil
 }
 
 // all returns the shards.
@@ -183,7 +236,9 @@ func (c *Coordinator) all() []*hosted {
 	defer c.mu.RUnlock()
 	hs := make([]*hosted, 0, len(c.shards))
 	for _, h := range c.shards {
-		hs = append(hs, h)
+		if !h.gone {
+			hs = append(hs, h)
+		}
 	}
 	return hs
 }
@@ -216,7 +271,16 @@ func (c *Coordinator) do(group string, op func(m *machine) shard.Result, refused
 		refused(kerr.NotCoordinator.Code)
 		return
 	}
-	h.shard.Do(func() shard.Result { return op(h.machine) }, func(err error) { refused(codeOf(err)) })
+	h.do(op, func(err error) { refused(codeOf(err)) })
+}
+
+// do runs an operation on the state of the shard. If that is not loaded yet it is
+// now asked for.
+func (h *hosted) do(op func(m *machine) shard.Result, refused func(err error)) {
+	h.shard.Do(func() shard.Result { return op(h.machine) }, func(err error) {
+		h.ask()
+		refused(err)
+	})
 }
 
 // Update tells the shards of the next image of the cluster.

@@ -40,7 +40,7 @@ func codeOf(err error) int16 {
 		return kerr.CoordinatorLoadInProgress.Code
 	case errors.Is(err, shard.ErrResigned), errors.Is(err, storage.ErrClosed), errors.Is(err, storage.ErrOffline):
 		return kerr.NotCoordinator.Code
-	case errors.Is(err, shard.ErrTimeout):
+	case errors.Is(err, shard.ErrTimeout), errors.Is(err, shard.ErrUnavailable):
 		return kerr.CoordinatorNotAvailable.Code
 	case errors.Is(err, storage.ErrTooLarge), errors.Is(err, storage.ErrBatchTooLarge):
 		return kerr.UnknownServerError.Code

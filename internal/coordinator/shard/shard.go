@@ -73,6 +73,9 @@ var (
 	ErrLoading  = errors.New("the coordinator is loading its records") // COORDINATOR_LOAD_IN_PROGRESS
 	ErrResigned = errors.New("this broker is not the coordinator")     // NOT_COORDINATOR
 	ErrTimeout  = errors.New("the records were not committed in time") // REQUEST_TIMED_OUT
+	// ErrUnavailable is for a Log that cannot take an append now, as too few
+	// replicas are in sync.
+	ErrUnavailable = errors.New("too few replicas of the coordinator's records are in sync") // COORDINATOR_NOT_AVAILABLE
 )
 
 // A Result is what an operation wants.
@@ -306,14 +309,15 @@ func (s *Shard) close(err error) {
 	}
 }
 
-// fail ends a load that cannot be finished.
+// fail ends a load that cannot be finished. Who asks is told that the coordinator
+// is not here, as by Kafka.
 func (s *Shard) fail(err error) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.state == resigned {
 		return ErrResigned
 	}
-	s.failed = fmt.Errorf("the coordinator's records could not be loaded: %w", err)
+	s.failed = fmt.Errorf("%w: its records could not be loaded: %w", ErrResigned, err)
 	s.close(s.failed)
 	return s.failed
 }
