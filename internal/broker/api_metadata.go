@@ -150,11 +150,7 @@ func describeTopic(im *image.Image, t *image.Topic, listener string, operations 
 		result := kmsg.NewMetadataResponseTopicPartition()
 		result.Partition, result.Leader, result.LeaderEpoch = p.ID, p.Leader, p.LeaderEpoch
 		result.Replicas, result.ISR = p.Replicas, p.ISR
-		for _, id := range p.Replicas {
-			if br := im.Broker(id); br == nil || br.Fenced {
-				result.OfflineReplicas = append(result.OfflineReplicas, id)
-			}
-		}
+		result.OfflineReplicas = offlineReplicas(im, p)
 		if p.Leader == image.NoLeader {
 			result.ErrorCode = kerr.LeaderNotAvailable.Code
 		} else if _, ok := endpointOf(im.Broker(p.Leader), listener); !ok {
@@ -163,6 +159,16 @@ func describeTopic(im *image.Image, t *image.Topic, listener string, operations 
 		to.Partitions = append(to.Partitions, result)
 	}
 	return to
+}
+
+// offlineReplicas returns the replicas of a partition whose broker is not there.
+func offlineReplicas(im *image.Image, p *image.Partition) (offline []int32) {
+	for _, id := range p.Replicas {
+		if br := im.Broker(id); br == nil || br.Fenced {
+			offline = append(offline, id)
+		}
+	}
+	return offline
 }
 
 // aliveBrokers returns where clients of a listener reach the brokers that are

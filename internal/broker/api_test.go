@@ -61,6 +61,7 @@ func TestEveryVersion(t *testing.T) {
 			return altering(topicKind, "t", alteration{"retention.ms", set, value("100000")})(s, errorCase{}).(kmsg.Request)
 		},
 		60: func(int16) kmsg.Request { return kmsg.NewPtrDescribeClusterRequest() },
+		75: func(int16) kmsg.Request { return kmsg.NewPtrDescribeTopicPartitionsRequest() },
 	}
 	for a := range s.b.apis.all {
 		for version := a.from; version <= a.max; version++ {

@@ -21,5 +21,6 @@ func (b *Broker) newAPIs() *apiTable {
 		answers(0, 3, b.createPartitions),
 		answers(0, 1, b.incrementalAlterConfigs),
 		answers(0, 2, b.describeCluster),
+		answers(0, 0, b.describeTopicPartitions),
 	)
 }

@@ -459,6 +459,11 @@ func outcome(answer kmsg.Response) (code int16, message string, fields map[strin
 		if fields["configs"] = len(t.Configs) > 0; t.Configs == nil {
 			fields["configs"] = "null"
 		}
+	case *kmsg.DescribeTopicPartitionsResponse:
+		for _, t := range r.Topics {
+			first(t.ErrorCode)
+		}
+		fields["cursor"] = r.NextCursor != nil
 	case *kmsg.DeleteTopicsResponse:
 		first(r.Topics[0].ErrorCode)
 		message = text(r.Topics[0].ErrorMessage)
