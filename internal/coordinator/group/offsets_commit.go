@@ -1,0 +1,127 @@
+package group
+
+import (
+	"fmt"
+	"time"
+	"unicode/utf16"
+
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"kf/internal/coordinator/shard"
+	"kf/internal/format/grouprec"
+)
+
+// OffsetCommit answers an OffsetCommit of topics that are there: q has their
+// names and ids in every version.
+//
+// Source: Kafka 4.4.0, OffsetMetadataManager.java.
+func (c *Coordinator) OffsetCommit(q *kmsg.OffsetCommitRequest, reply func(*kmsg.OffsetCommitResponse)) {
+	c.do(q.Group, func(m *machine) shard.Result {
+		check, err := m.checkCommit(q.Group, q.MemberID, q.InstanceID, q.Generation, q.Version)
+		if err != nil {
+			reply(commitRefused(q, codeOf(err)))
+			return shard.Result{}
+		}
+		if g, ok := m.groups[q.Group].(*classicGroup); ok {
+			m.committedClassic(g, q.MemberID)
+		}
+		records, answer, err := m.commit(q, check)
+		if err != nil {
+			reply(commitRefused(q, codeOf(err)))
+			return shard.Result{}
+		}
+		return shard.Result{Records: records, Then: func(err error) {
+			if err != nil {
+				answer = commitRefused(q, codeOf(err))
+			}
+			reply(answer)
+		}}
+	}, func(code int16) { reply(commitRefused(q, code)) })
+}
+
+// checkCommit says whether a member may commit offsets of a group, as
+// [group.checkCommit] does. Who names no generation may commit to a group that
+// is not there, which makes it.
+func (m *machine) checkCommit(id, member string, instance *string, epoch int32, version int16) (checkPartition, error) {
+	g := m.groups[id]
+	switch {
+	case g != nil:
+		return g.checkCommit(member, instance, epoch, false, version)
+	case epoch < 0:
+		return nil, nil
+	case version < 9:
+		return nil, refuse(kerr.IllegalGeneration, "")
+	}
+	return nil, groupNotFound(id)
+}
+
+// groupNotFound is the refusal for a group that is not there.
+func groupNotFound(id string) error {
+	return refuse(kerr.GroupIDNotFound, fmt.Sprintf("Group %s not found.", id))
+}
+
+// commit returns the records of a commit and its answer.
+func (m *machine) commit(q *kmsg.OffsetCommitRequest, check checkPartition) (records []shard.Record, answer *kmsg.OffsetCommitResponse, err error) {
+	now := time.Now().UnixMilli()
+	expires := int64(-1)
+	if q.RetentionTimeMillis != -1 { // versions 2 to 4
+		expires = now + q.RetentionTimeMillis
+	}
+	limit := int(m.o.Config(q.Group).OffsetMetadataBytes)
+	answer = commitRefused(q, 0)
+	for i := range q.Topics {
+		t := &q.Topics[i]
+		for j := range t.Partitions {
+			p := &t.Partitions[j]
+			metadata := ""
+			if p.Metadata != nil {
+				metadata = *p.Metadata
+			}
+			if longer(metadata, limit) {
+				answer.Topics[i].Partitions[j].ErrorCode = kerr.OffsetMetadataTooLarge.Code
+				continue
+			}
+			if check != nil {
+				if err := check(t.Topic, t.TopicID, p.Partition); err != nil {
+					return nil, nil, err
+				}
+			}
+			records = append(records, put(
+				&grouprec.OffsetCommitKey{Group: q.Group, Topic: t.Topic, Partition: p.Partition},
+				&grouprec.OffsetCommitValue{
+					Offset: p.Offset, LeaderEpoch: p.LeaderEpoch, Metadata: metadata, CommitTimestamp: now, ExpireTimestamp: expires, TopicID: t.TopicID,
+				}))
+		}
+	}
+	return records, answer, nil
+}
+
+// longer reports whether a string has more than n UTF-16 units, which is how
+// Kafka counts what offset.metadata.max.bytes limits.
+func longer(s string, n int) bool {
+	if len(s) <= n {
+		return false
+	}
+	for _, r := range s {
+		if n -= utf16.RuneLen(r); n < 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// commitRefused returns the answer with one code for all partitions.
+func commitRefused(q *kmsg.OffsetCommitRequest, code int16) *kmsg.OffsetCommitResponse {
+	answer := q.ResponseKind().(*kmsg.OffsetCommitResponse)
+	answer.Topics = make([]kmsg.OffsetCommitResponseTopic, len(q.Topics))
+	for i, t := range q.Topics {
+		to := &answer.Topics[i]
+		to.Topic, to.TopicID = t.Topic, t.TopicID
+		to.Partitions = make([]kmsg.OffsetCommitResponseTopicPartition, len(t.Partitions))
+		for j, p := range t.Partitions {
+			to.Partitions[j] = kmsg.OffsetCommitResponseTopicPartition{Partition: p.Partition, ErrorCode: code}
+		}
+	}
+	return answer
+}
