@@ -10,6 +10,8 @@ import (
 // A timer runs an operation later.
 type timer struct {
 	clock *time.Timer
+	rings time.Time // when the clock does
+	due   time.Time // when op runs, not before rings
 	op    func() Result
 }
 
@@ -23,7 +25,7 @@ const retryAfter = 500 * time.Millisecond
 // under the same key is forgotten. If the records of op cannot be written it is
 // tried again, unless it changed the machine itself.
 //
-// Schedule, Cancel, Scheduled and Go are for the machine: they are called with
+// Schedule, Postpone, Cancel, Scheduled and Go are for the machine: they are called with
 // the shard's lock held.
 func (s *Shard) Schedule(key string, d time.Duration, op func() Result) {
 	if t := s.timers[key]; t != nil {
@@ -32,9 +34,27 @@ func (s *Shard) Schedule(key string, d time.Duration, op func() Result) {
 	if s.state == resigned {
 		return
 	}
-	t := &timer{op: op}
+	due := time.Now().Add(d)
+	t := &timer{rings: due, due: due, op: op}
 	s.timers[key] = t
 	t.clock = time.AfterFunc(d, func() { s.fire(key, t) })
+}
+
+// Postpone lets the operation of a key run after d instead of when it would have,
+// and reports whether there is one. Most of the time that is to note when: a
+// session that heartbeats keep alive costs a clock each time it could have ended,
+// not each time that it did not.
+func (s *Shard) Postpone(key string, d time.Duration) bool {
+	t := s.timers[key]
+	if t == nil {
+		return false
+	}
+	t.due = time.Now().Add(d)
+	if t.due.Before(t.rings) {
+		t.rings = t.due
+		t.clock.Reset(d)
+	}
+	return true
 }
 
 // Cancel forgets the operation of a key.
@@ -53,6 +73,11 @@ func (s *Shard) fire(key string, t *timer) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.timers[key] != t { // cancelled or replaced while it waited for the lock
+		return
+	}
+	if left := time.Until(t.due); left > 0 {
+		t.rings = t.due
+		t.clock.Reset(left)
 		return
 	}
 	delete(s.timers, key)

@@ -19,6 +19,20 @@ func DecodeSubscription(p []byte) (s *ConsumerProtocolSubscription, version int1
 	return s, version, err
 }
 
+// DecodeSubscribedTopics returns the topics of a subscription. It reads no more
+// than a subscription of version 0 has, which every version starts with: what came
+// later may be damaged, and Kafka's coordinator does not look at it either.
+func DecodeSubscribedTopics(p []byte) ([]string, error) {
+	c := wire.Cursor{B: p}
+	c.Int16()
+	if c.Err() != nil {
+		return nil, c.Err()
+	}
+	var s ConsumerProtocolSubscription
+	err := schema.Decode(&c, &s, 0)
+	return s.Topics, err
+}
+
 // DecodeAssignment decodes the assignment of such a member, which is framed
 // likewise. That of a member without one is empty, and an error here.
 func DecodeAssignment(p []byte) (a *ConsumerProtocolAssignment, version int16, err error) {
