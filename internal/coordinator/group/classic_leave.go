@@ -9,7 +9,7 @@ import (
 
 // Heartbeat keeps the session of a member, and tells it whether the group
 // rebalances. While the groups are loading all is well: sessions begin after it.
-func (c *Coordinator) Heartbeat(_ Client, q *kmsg.HeartbeatRequest, reply func(*kmsg.HeartbeatResponse)) {
+func (c *Coordinator) Heartbeat(q *kmsg.HeartbeatRequest, reply func(*kmsg.HeartbeatResponse)) {
 	answer := func(code int16) {
 		r := kmsg.NewPtrHeartbeatResponse()
 		r.ErrorCode = code
@@ -67,7 +67,7 @@ func (m *machine) committedClassic(g *classicGroup, member string) {
 
 // LeaveGroup removes members. Before version 3 it names one, and its error stands
 // at the top.
-func (c *Coordinator) LeaveGroup(_ Client, q *kmsg.LeaveGroupRequest, reply func(*kmsg.LeaveGroupResponse)) {
+func (c *Coordinator) LeaveGroup(q *kmsg.LeaveGroupRequest, reply func(*kmsg.LeaveGroupResponse)) {
 	if q.Version < 3 {
 		one := kmsg.NewLeaveGroupRequestMember()
 		one.MemberID = q.MemberID

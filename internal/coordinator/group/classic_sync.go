@@ -11,7 +11,7 @@ import (
 
 // SyncGroup brings the assignment of the leader, and fetches that of a member. A
 // follower that comes before the leader waits.
-func (c *Coordinator) SyncGroup(_ Client, q *kmsg.SyncGroupRequest, reply func(*kmsg.SyncGroupResponse)) {
+func (c *Coordinator) SyncGroup(q *kmsg.SyncGroupRequest, reply func(*kmsg.SyncGroupResponse)) {
 	if q.Group == "" {
 		reply(syncError(kerr.InvalidGroupID.Code))
 		return
