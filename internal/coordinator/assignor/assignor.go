@@ -83,21 +83,26 @@ type Assignor interface {
 
 // Uniform returns the assignor "uniform", the first of those that
 // group.consumer.assignors has by default.
-func Uniform() Assignor { return assignor{"uniform", uniform} }
+func Uniform() Assignor { return &uniformAssignor }
 
 // Range returns the assignor "range".
-func Range() Assignor { return assignor{"range", ranges} }
+func Range() Assignor { return &rangeAssignor }
 
-// An assignor is an assignor made of a function: of members in their order and
-// what they want.
+// An assignor is a name and a function: of members in their order and what they
+// want.
 type assignor struct {
 	name   string
 	assign func(members []Member, w *wanted) []Partitions
 }
 
-func (a assignor) Name() string { return a.name }
+var (
+	uniformAssignor = assignor{"uniform", uniform}
+	rangeAssignor   = assignor{"range", ranges}
+)
 
-func (a assignor) Assign(spec Spec, topics Topics) ([]Partitions, error) {
+func (a *assignor) Name() string { return a.name }
+
+func (a *assignor) Assign(spec Spec, topics Topics) ([]Partitions, error) {
 	order := ranked(spec.Members)
 	members := make([]Member, len(order))
 	for rank, i := range order {
@@ -169,8 +174,12 @@ func resolve(members []Member, same bool, topics Topics) (*wanted, error) {
 		of, ok := lists[key]
 		if !ok {
 			of = make([]int32, len(ids))
+			guess := int32(0) // most lists go on like one before
 			for i, id := range ids {
-				n, ok := numbers[id]
+				n, ok := guess, int(guess) < len(w.ids) && w.ids[guess] == id
+				if !ok {
+					n, ok = numbers[id]
+				}
 				if !ok {
 					count := topics.Partitions(id)
 					if count < 0 {
@@ -181,6 +190,7 @@ func resolve(members []Member, same bool, topics Topics) (*wanted, error) {
 					w.ids, w.counts = append(w.ids, id), append(w.counts, count)
 				}
 				of[i] = n
+				guess = n + 1
 			}
 			lists[key] = of
 		}

@@ -1,5 +1,7 @@
 package assignor
 
+import "slices"
+
 // ranges cuts each topic into ranges of partitions, one for each subscriber in
 // the order of members. The first of them get one partition more if the number
 // does not divide. Members whose subscriptions are the same so get the same
@@ -22,8 +24,9 @@ func ranges(members []Member, w *wanted) []Partitions {
 	next := make([]int32, len(w.ids))  // partition of each topic
 	turns := make([]int32, len(w.ids)) // subscribers of each topic that had theirs
 	out := make([]Partitions, len(members))
+	var p Partitions
 	for m, of := range w.of {
-		var p Partitions
+		p = p[:0]
 		for _, topic := range of {
 			size := w.counts[topic] / subscribers[topic]
 			if turns[topic] < w.counts[topic]%subscribers[topic] {
@@ -37,7 +40,7 @@ func ranges(members []Member, w *wanted) []Partitions {
 			next[topic] += size
 			p = append(p, TopicPartitions{w.ids[topic], numbers[start:next[topic]:next[topic]]})
 		}
-		out[m] = p
+		out[m] = slices.Clone(p) // without room to spare
 	}
 	return out
 }
