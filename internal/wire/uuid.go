@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"crypto/rand"
 	"encoding/base64"
 	"fmt"
 )
@@ -31,4 +32,18 @@ func ParseUUID(s string) (UUID, error) {
 	}
 	copy(u[:], p)
 	return u, nil
+}
+
+// RandomUUID returns a random id as Kafka makes it: a UUID of version 4 whose text
+// does not begin with a dash, which programs take for an option.
+func RandomUUID() UUID {
+	for {
+		var id UUID
+		rand.Read(id[:])
+		id[6] = id[6]&0x0f | 0x40
+		id[8] = id[8]&0x3f | 0x80
+		if id.String()[0] != '-' {
+			return id
+		}
+	}
 }

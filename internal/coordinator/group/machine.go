@@ -22,13 +22,14 @@ type machine struct {
 	// byTopic has the consumer groups whose members subscribe to a topic, by
 	// its name.
 	byTopic map[string]map[string]bool
+	topics  topicWatch
 	offsets offsets
 }
 
 func newMachine(o *Options) *machine {
 	return &machine{
 		o: o, log: o.Log, image: o.Image(), groups: make(map[string]group),
-		byTopic: make(map[string]map[string]bool), offsets: newOffsets(),
+		byTopic: make(map[string]map[string]bool), topics: newTopicWatch(), offsets: newOffsets(),
 	}
 }
 
@@ -98,6 +99,7 @@ func (m *machine) ReplayEnd(producer int64, committed bool) {
 // Loaded implements [shard.Machine].
 func (m *machine) Loaded() {
 	m.image = m.o.Image()
+	m.topics.created = imageVersion(m.image)
 	for _, g := range m.groups {
 		switch g := g.(type) {
 		case *classicGroup:

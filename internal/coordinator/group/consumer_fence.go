@@ -1,0 +1,114 @@
+package group
+
+import (
+	"maps"
+	"slices"
+	"time"
+
+	"kf/internal/coordinator/shard"
+	"kf/internal/javafmt"
+)
+
+// fence takes members out of a group, which leave or are given up. The partitions
+// that they had are free at once.
+//
+// Source: Kafka 4.4.0, GroupMetadataManager.java, consumerGroupFenceMembers.
+func (m *machine) fence(g *consumerGroup, members []*consumerMember) shard.Result {
+	if len(members) == 0 {
+		return shard.Result{}
+	}
+	if m.mayDowngrade(g, members) {
+		if to, ok := m.asClassic(g, members, nil); ok {
+			return m.downgrade(g, to, g.tombstones(nil), true)
+		}
+	}
+	var records []shard.Record
+	rest := demand{topics: maps.Clone(g.topics), patterns: maps.Clone(g.patterns)}
+	for _, member := range members {
+		records = g.memberTombstones(records, member.id)
+		rest.topics.addAll(member.topics, -1, 0)
+		count(rest.patterns, member.usesPattern(), -1)
+	}
+	for _, pattern := range slices.SortedFunc(maps.Keys(g.patterns), javafmt.Compare) {
+		if rest.patterns[pattern] > 0 {
+			continue
+		}
+		records = append(records, g.patternTombstone(pattern))
+		if r := g.resolved[pattern]; r != nil {
+			rest.topics.addAll(r.topics, 0, -1)
+		}
+	}
+	records = append(records, g.epochRecord(g.epoch+1, m.metadataHash(rest.topics)))
+	if len(members) == len(g.members) { // whoever comes next need not wait
+		records = append(records, g.targetEpochRecord(g.epoch+1, 0))
+	}
+	for _, member := range members {
+		g.cancelTimers(m.shard, member.id)
+	}
+	return shard.Result{Records: records}
+}
+
+// The kinds of timers and tasks of consumer groups.
+const (
+	consumerSession   = "consumer session"   // a member must be heard of
+	consumerRebalance = "consumer rebalance" // a member must give up what it shall
+	consumerJoin      = "consumer join"      // a classic member must join again
+	consumerSync      = "consumer sync"      // a classic member must fetch its assignment
+	consumerPatterns  = "consumer patterns"  // resolves the regular expressions
+)
+
+func (g *consumerGroup) timerKey(kind, member string) string {
+	return timerKey(kind, g.groupID, member)
+}
+
+func (g *consumerGroup) cancelTimers(s *shard.Shard, member string) {
+	for _, kind := range []string{consumerSession, consumerRebalance, consumerJoin, consumerSync} {
+		s.Cancel(g.timerKey(kind, member))
+	}
+}
+
+// scheduleFence takes a member out of the group after a time, for a reason, unless
+// the timer is cancelled or started again.
+func (m *machine) scheduleFence(group, kind, member string, after time.Duration, reason string) {
+	m.scheduleFenceIf(group, kind, member, after, reason, func(*consumerMember) bool { return true })
+}
+
+func (m *machine) scheduleFenceIf(group, kind, member string, after time.Duration, reason string, still func(*consumerMember) bool) {
+	m.shard.Schedule(timerKey(kind, group, member), after, func() shard.Result {
+		g, _ := m.groups[group].(*consumerGroup)
+		if g == nil || g.members[member] == nil || !still(g.members[member]) {
+			return shard.Result{}
+		}
+		m.log.Info("a member is fenced", "group", group, "member", member, "reason", reason)
+		return m.fence(g, []*consumerMember{g.members[member]})
+	})
+}
+
+// scheduleSession gives a member time to be heard of again.
+func (m *machine) scheduleSession(group, member string, timeout time.Duration) {
+	if !m.shard.Postpone(timerKey(consumerSession, group, member), timeout) {
+		m.scheduleFence(group, consumerSession, member, timeout, "its session expired")
+	}
+}
+
+// scheduleRebalance gives a member that has to give up partitions its rebalance
+// timeout to do so; one that has not need not.
+func (m *machine) scheduleRebalance(group string, member *consumerMember) {
+	if member.state != unrevoked {
+		m.shard.Cancel(timerKey(consumerRebalance, group, member.id))
+		return
+	}
+	m.scheduleFenceIf(group, consumerRebalance, member.id, milliseconds(member.rebalanceTimeout), "it did not give up its partitions in time",
+		func(now *consumerMember) bool { return now.epoch == member.epoch })
+}
+
+// loadedConsumer starts the timers of a group that was loaded.
+func (m *machine) loadedConsumer(g *consumerGroup) {
+	timeout := milliseconds(m.o.Config(g.groupID).ConsumerSessionTimeout)
+	for id, member := range g.members {
+		m.scheduleSession(g.groupID, id, timeout)
+		if member.state == unrevoked {
+			m.scheduleRebalance(g.groupID, member)
+		}
+	}
+}
