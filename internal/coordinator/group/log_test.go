@@ -219,14 +219,18 @@ func (b *bench) group(id string) (g group) {
 
 // An answer is what a request gets, now or later.
 type answer[R any] struct {
-	t testing.TB
-	c chan R
+	t  testing.TB
+	c  chan R
+	at *time.Time // when it came
 }
 
 // ask sends a request; call is a method of a coordinator with its request.
 func ask[R any](t testing.TB, call func(reply func(R))) answer[R] {
-	a := answer[R]{t, make(chan R, 2)} // a second answer is seen by the next get
-	call(func(r R) { a.c <- r })
+	a := answer[R]{t, make(chan R, 2), new(time.Time)} // room for an answer too many
+	call(func(r R) {
+		*a.at = time.Now()
+		a.c <- r
+	})
 	return a
 }
 
