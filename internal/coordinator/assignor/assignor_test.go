@@ -39,7 +39,7 @@ func read(t *testing.T, s string) assignor.Partitions {
 func text(p assignor.Partitions) string {
 	words := []string{}
 	for topic, n := range p.All() {
-		words = append(words, fmt.Sprintf("%c%d", topic[0], n))
+		words = append(words, fmt.Sprintf("%s%d", topic[:1], n))
 	}
 	if len(words) == 0 {
 		return "-"
@@ -107,12 +107,16 @@ func TestAssign(t *testing.T) {
 		{"a topic grows", uniform, group{topics: "A4", members: []string{"a A A0", "b A A1"}}, []string{"A0 A2", "A1 A3"}},
 		{"a topic is deleted", uniform, group{topics: "A2", members: []string{"a A B0 B1", "b A A0 A1"}}, []string{"A1", "A0"}},
 		{"what is not there", uniform, group{topics: "A2", members: []string{"a A A0 A7", "b A A0 C1"}}, []string{"A0", "A1"}},
+		{"a partition below 0", uniform, group{topics: "A2 B1", members: []string{"a AB B-1", "b AB"}}, []string{"A0", "A1 B0"}},
 		{"static members come first", uniform, group{topics: "A3", members: []string{"a A", "z/2 A", "b/3 A", "y/1 A"}}, []string{"A2", "A0", "A1", "-"}},
 
 		{"what only one wants", uniform, group{topics: "A2 B2", members: []string{"a AB", "b B"}, mixed: true}, []string{"A0 A1", "B0 B1"}},
 		{"nothing wanted", uniform, group{topics: "A2", members: []string{"a A", "b -"}, mixed: true}, []string{"A0 A1", "-"}},
 		{"no longer wanted", uniform, group{topics: "A2 B2", members: []string{"a A A0 B0", "b AB A1 B1"}, mixed: true}, []string{"A0 A1", "B0 B1"}},
 		{"from the most to the least loaded", uniform, group{topics: "A4 B1", members: []string{"a A A0 A1 A2 A3", "b A", "c B"}, mixed: true}, []string{"A0 A1", "A2 A3", "B0"}},
+		{"topics with more for each come first", uniform, group{topics: "A1 B4", members: []string{"a AB", "b A", "c B"}, mixed: true}, []string{"B0 B2", "A0", "B1 B3"}},
+		{"then topics of fewer", uniform, group{topics: "A3 B2", members: []string{"a AB", "b A", "c AB"}, mixed: true}, []string{"A2 B0", "A0 A1", "B1"}},
+		{"then negative ids", uniform, group{topics: "A1 \x801", members: []string{"a A\x80", "b A", "c \x80"}, mixed: true}, []string{"\x800", "A0", "-"}},
 		{"what is not there", uniform, group{topics: "A2", members: []string{"a A A0 A7", "b AC A0 C1"}, mixed: true}, nil},
 
 		{"ranges", ranges, group{topics: "A5 B2", members: []string{"b AB B0 B1", "a AB"}}, []string{"A3 A4 B1", "A0 A1 A2 B0"}},
