@@ -119,7 +119,5 @@ func (m *machine) deleteGroup(id string) ([]shard.Record, error) {
 	if err := g.checkDelete(); err != nil {
 		return nil, err
 	}
-	records := g.tombstones(m.offsetTombstones(nil, id))
-	g.forget(m.shard)
-	return records, nil
+	return g.tombstones(m.offsetTombstones(nil, id)), nil
 }

@@ -1,7 +1,6 @@
 package group
 
 import (
-	"fmt"
 	"time"
 	"unicode/utf16"
 
@@ -40,25 +39,25 @@ func (c *Coordinator) OffsetCommit(q *kmsg.OffsetCommitRequest, reply func(*kmsg
 	}, func(code int16) { reply(commitRefused(q, code)) })
 }
 
-// checkCommit says whether a member may commit offsets of a group, as
-// [group.checkCommit] does. Who names no generation may commit to a group that
-// is not there, which makes it.
+// checkCommit says whether a member may commit offsets of a group, as the
+// method of a group does. Who names no generation may commit to a group that is
+// not there: that makes it, in memory, also if then nothing is written.
 func (m *machine) checkCommit(id, member string, instance *string, epoch int32, version int16) (checkPartition, error) {
 	g := m.groups[id]
-	switch {
-	case g != nil:
-		return g.checkCommit(member, instance, epoch, false, version)
-	case epoch < 0:
-		return nil, nil
-	case version < 9:
-		return nil, refuse(kerr.IllegalGeneration, "")
+	if g == nil && epoch >= 0 {
+		if version < 9 {
+			return nil, refuse(kerr.IllegalGeneration, "")
+		}
+		return nil, refuse(kerr.GroupIDNotFound, "")
 	}
-	return nil, groupNotFound(id)
-}
-
-// groupNotFound is the refusal for a group that is not there.
-func groupNotFound(id string) error {
-	return refuse(kerr.GroupIDNotFound, fmt.Sprintf("Group %s not found.", id))
+	if g == nil {
+		made, err := m.classicGroup(id, true)
+		if err != nil {
+			return nil, err
+		}
+		g = made
+	}
+	return g.checkCommit(member, instance, epoch, false, version)
 }
 
 // commit returns the records of a commit and its answer.

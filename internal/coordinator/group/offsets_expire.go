@@ -27,7 +27,6 @@ func (m *machine) expire() shard.Result {
 		var all bool
 		if records, all = m.expireOffsets(records, id, g, now, retention); all && g.empty() && g.kind() != Share {
 			records = g.tombstones(records)
-			g.forget(m.shard)
 		}
 	}
 	return shard.Result{Records: records, Split: true}

@@ -10,37 +10,40 @@ import (
 	"kf/internal/wire"
 )
 
-// OffsetFetch answers for one group of an OffsetFetch. The topics of q have their
-// names, and ids from version 10 on; nil stands for all topics that the group has
-// offsets in, which are answered by name. An error is one of the group.
+// OffsetFetch answers for the groups of an OffsetFetch, in their order. The topics
+// of a group have their names, and ids from version 10 on; nil stands for all
+// topics that the group has offsets in, which are answered by name. An error is
+// one of the group.
 //
 // Kafka answers who does not ask for stable offsets from what is committed in the
 // log at that time; here the answer waits until what it tells is committed.
 //
 // Source: Kafka 4.4.0, OffsetMetadataManager.java.
-func (c *Coordinator) OffsetFetch(q kmsg.OffsetFetchRequestGroup, requireStable bool, reply func(kmsg.OffsetFetchResponseGroup)) {
-	refused := func(code int16) {
-		answer := kmsg.NewOffsetFetchResponseGroup()
-		answer.Group, answer.ErrorCode = q.Group, code
-		reply(answer)
-	}
-	c.do(q.Group, func(m *machine) shard.Result {
-		answer, err := m.fetch(q, requireStable)
-		if err != nil {
-			refused(codeOf(err))
-			return shard.Result{}
+func (c *Coordinator) OffsetFetch(qs []kmsg.OffsetFetchRequestGroup, requireStable bool, reply func([]kmsg.OffsetFetchResponseGroup)) {
+	gather(qs, func(q kmsg.OffsetFetchRequestGroup, answer func(kmsg.OffsetFetchResponseGroup)) {
+		refused := func(code int16) {
+			g := kmsg.NewOffsetFetchResponseGroup()
+			g.Group, g.ErrorCode = q.Group, code
+			answer(g)
 		}
-		return shard.Result{Then: func(err error) {
-			switch {
-			case err == nil:
-				reply(answer)
-			case errors.Is(err, shard.ErrTimeout):
-				refused(kerr.NotCoordinator.Code)
-			default:
+		c.do(q.Group, func(m *machine) shard.Result {
+			g, err := m.fetch(q, requireStable)
+			if err != nil {
 				refused(codeOf(err))
+				return shard.Result{}
 			}
-		}}
-	}, refused)
+			return shard.Result{Then: func(err error) {
+				switch {
+				case err == nil:
+					answer(g)
+				case errors.Is(err, shard.ErrTimeout):
+					refused(kerr.NotCoordinator.Code)
+				default:
+					refused(codeOf(err))
+				}
+			}}
+		}, refused)
+	}, reply)
 }
 
 func (m *machine) fetch(q kmsg.OffsetFetchRequestGroup, requireStable bool) (answer kmsg.OffsetFetchResponseGroup, err error) {

@@ -190,15 +190,3 @@ func (g *otherGroup) tombstones(dst []shard.Record) []shard.Record {
 }
 
 func (g *otherGroup) forget(*shard.Shard) {}
-
-// replaceEmptyStreams, if id is a streams group without members, appends its
-// tombstones and lets go of it, as a classic group takes its place.
-func (m *machine) replaceEmptyStreams(id string, records []shard.Record) []shard.Record {
-	g, ok := m.groups[id].(*otherGroup)
-	if !ok || g.typ != Streams || !g.empty() {
-		return records
-	}
-	g.forget(m.shard)
-	delete(m.groups, id)
-	return g.tombstones(records)
-}

@@ -64,10 +64,7 @@ func apply[V any](m *machine, id string, t Type, r shard.Record, set func(*other
 	case ok && g.typ == t:
 	case v == nil:
 		return
-	case old == nil || t == Streams && old.kind() == Classic && old.empty() && old.protocolType() == "":
-		if old != nil { // offsets alone
-			old.forget(m.shard)
-		}
+	case old == nil || t == Streams && onlyOffsets(old):
 		g = newOtherGroup(id, t)
 		m.groups[id] = g
 	default:
@@ -79,6 +76,13 @@ func apply[V any](m *machine, id string, t Type, r shard.Record, set func(*other
 		return
 	}
 	set(g, v)
+}
+
+// onlyOffsets reports whether a group is nothing but offsets, which may turn out
+// to be those of a group of another type.
+func onlyOffsets(g group) bool {
+	c, ok := g.(*classicGroup)
+	return ok && c.simple()
 }
 
 func (m *machine) removeOther(g *otherGroup) { delete(m.groups, g.name) }
