@@ -3,6 +3,7 @@ package assignor_test
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"slices"
 	"strconv"
@@ -59,9 +60,7 @@ type group struct {
 func (g group) read(t *testing.T) (assignor.Spec, assigntest.Topics) {
 	t.Helper()
 	topics := assigntest.Topics{}
-	for topic, n := range read(t, g.topics).All() {
-		topics[topic] = n
-	}
+	maps.Insert(topics, read(t, g.topics).All())
 	spec := assignor.Spec{Homogeneous: !g.mixed}
 	for _, s := range g.members {
 		name, rest, _ := strings.Cut(s, " ")
