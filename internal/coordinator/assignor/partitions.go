@@ -54,15 +54,6 @@ func (p Partitions) Contains(topic wire.UUID, partition int32) bool {
 	return ok
 }
 
-// Count returns the number of partitions, of all topics.
-func (p Partitions) Count() int {
-	n := 0
-	for i := range p {
-		n += len(p[i].Partitions)
-	}
-	return n
-}
-
 // All yields the partitions, topic by topic.
 func (p Partitions) All() iter.Seq2[wire.UUID, int32] {
 	return func(yield func(wire.UUID, int32) bool) {
