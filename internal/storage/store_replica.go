@@ -157,6 +157,26 @@ func (s *Store) Get(tp TopicPartition) *Log {
 	return nil
 }
 
+// Empty reports whether a partition that is not open has no records, by a look
+// at the names and sizes in its directory. End is its log end offset then. It is
+// not known of a partition that a clean stop did not leave.
+func (s *Store) Empty(tp TopicPartition) (end int64, ok bool) {
+	r, err := s.find(tp)
+	if err != nil {
+		return 0, false
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.gone || !r.clean || r.log.Load() != nil {
+		return 0, false
+	}
+	f, err := s.segments(r)
+	if err != nil || f.n != 1 || f.size > 0 {
+		return 0, false
+	}
+	return f.lastBase, true
+}
+
 // open opens a log; with the zero id, for a recovery, it compares nothing.
 func (s *Store) open(ctx context.Context, r *replica, id wire.UUID) (*Log, error) {
 	r.mu.Lock()

@@ -242,7 +242,18 @@ func TestStoreStops(t *testing.T) {
 		t.Errorf("%s was touched by the start", name)
 	default:
 	}
+	for partition, want := range map[int32]bool{0: false, 1: true, 2: false} {
+		if end, empty := store.Empty(TopicPartition{"a", partition}); end != 0 || empty != want {
+			t.Errorf("a-%d is empty: %v, up to %d; want %v", partition, empty, end, want)
+		}
+	}
+	for len(touched) > 0 {
+		<-touched
+	}
 	l := s.holds(store, "a", 0, topicA, "1=a1", "2=a2")
+	if _, empty := store.Empty(TopicPartition{"a", 0}); empty {
+		t.Error("an open partition with records is empty")
+	}
 	if l.HighWatermark() != 3 || l.LogStartOffset() != 1 {
 		t.Errorf("high watermark %d, log start offset %d; want 3, 1", l.HighWatermark(), l.LogStartOffset())
 	}
@@ -289,9 +300,13 @@ func TestStoreKilled(t *testing.T) {
 		l := s.create(store, "a", p, topicA, 0)
 		s.append(l, fmt.Sprint("v", p))
 	}
+	s.create(store, "a", 20, topicA, 0)
 	s.killed()
 	s.close(store, 1)
 	again := s.open()
+	if _, empty := again.Empty(TopicPartition{"a", 20}); empty {
+		t.Error("a partition that was not stopped cleanly is known to be empty")
+	}
 	if got := again.CleanEpoch(); got != -1 {
 		t.Errorf("broker epoch %d of a directory without marker", got)
 	}
@@ -306,7 +321,7 @@ func TestStoreKilled(t *testing.T) {
 	again.Start()
 	s.holds(again, "a", 19, topicA, "0=v19")
 	<-recovered
-	s.noticed("0 ", "was not stopped cleanly: partitions are recovered: 20")
+	s.noticed("0 ", "was not stopped cleanly: partitions are recovered: 21")
 	for p := range int32(20) {
 		s.holds(again, "a", p, topicA, fmt.Sprint("0=v", p))
 	}
