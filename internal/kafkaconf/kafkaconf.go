@@ -1,15 +1,15 @@
-// Package kafkaconf is the table of Kafka's configuration keys: what a topic and
-// a broker can be told, of which type and in which range, what holds if they are
-// told nothing, and which setting wins where several do.
+// Package kafkaconf is the table of Kafka's configuration keys: what a topic, a
+// group and a broker can be told, of which type and in which range, what holds if
+// they are told nothing, and which setting wins where several do.
 //
 // Values are texts, as in requests, in metadata records and in
 // server.properties. [Key.Parse] gives the form in which Kafka shows a value, and
 // fails with the sentence that Kafka answers, which scripts and tests look for.
 //
 // Source: Kafka 4.4.0: names, types, defaults, ranges and update modes as its
-// LogConfig.configDef, KafkaConfig.configDef, ServerTopicConfigSynonyms and
-// DynamicBrokerConfig say at run time; the rules are those of ConfigDef and
-// ConfigHelper.
+// LogConfig.configDef, GroupConfig, KafkaConfig.configDef, ServerTopicConfigSynonyms
+// and DynamicBrokerConfig say at run time; the rules are those of ConfigDef,
+// ConfigHelper and GroupConfig.
 package kafkaconf
 
 import (
@@ -57,19 +57,25 @@ type Key struct {
 	Name string
 	Type Type
 	Mode Mode // of a broker key
+	// Internal says that DescribeConfigs shows it only where it is set.
+	Internal bool
 
 	// Default is the value if there is no other, as DescribeConfigs shows it.
 	// HasDefault is false if there is none then, which is shown as null.
 	Default    string
 	HasDefault bool
 
-	// Synonyms are the broker keys that give a topic key its default, the one
-	// that wins first.
+	// Synonyms are the broker keys that give a key of a topic or a group its
+	// default, the one that wins first.
 	Synonyms []Synonym
 
 	Min, Max *int64   // bounds of a number, nil for none; both belong to it
 	oldMin   *int64   // Min of earlier releases, whose topics keep what they have
 	Allowed  []string // values of a string or the elements of a list, nil for any
+	anyCase  bool     // Allowed are matched in upper and lower case
+	// least and most are the broker keys that say within which bounds a group may
+	// set a number, "" for none.
+	least, most string
 
 	special check  // what else is asked of the value
 	Doc     string // one sentence
@@ -90,15 +96,18 @@ func (k *Key) Sensitive() bool { return k.Type == Password || k.Type == Unknown 
 type check int8
 
 const (
-	anything  check = iota
-	gzipLevel       // 1 to 9, or -1
-	replicas        // * or a list of partition:broker
-	distinct        // a list whose elements are neither empty nor repeated
+	anything    check = iota
+	gzipLevel         // 1 to 9, or -1
+	replicas          // * or a list of partition:broker
+	distinct          // a list whose elements are neither empty nor repeated
+	some              // such a list, with one element at least
+	offsetReset       // earliest, latest, or by_duration and an ISO 8601 duration
 )
 
-// topicKeys and brokerKeys are sorted by name.
+// The tables are sorted by name.
 var (
-	topicIndex  = index(append(TopicKeys(), internalTopicKeys...))
+	topicIndex  = index(topicKeys)
+	groupIndex  = index(groupKeys)
 	brokerIndex = index(brokerKeys)
 )
 
@@ -110,13 +119,19 @@ func index(keys []Key) map[string]*Key {
 	return m
 }
 
-// TopicKeys returns the keys of topics, sorted by name, without those that
-// DescribeConfigs does not list unless they are set. The slice is the caller's,
+// TopicKeys returns the keys of topics, sorted by name. The slice is the caller's,
 // what the keys refer to is not.
 func TopicKeys() []Key { return slices.Clone(topicKeys) }
 
 // TopicKey returns a key of topics; ok is false if Kafka has none of that name.
 func TopicKey(name string) (k Key, ok bool) { return find(topicIndex, name) }
+
+// GroupKeys returns the keys of groups of every type, sorted by name. The slice is
+// the caller's, what the keys refer to is not.
+func GroupKeys() []Key { return slices.Clone(groupKeys) }
+
+// GroupKey returns a key of groups; ok is false if Kafka has none of that name.
+func GroupKey(name string) (k Key, ok bool) { return find(groupIndex, name) }
 
 // BrokerKeys returns the broker keys that kf heeds, sorted by name. The slice
 // is the caller's, what the keys refer to is not.
@@ -210,6 +225,9 @@ func (k *Key) Parse(value string) (string, error) {
 		elements := Split(trimmed)
 		return strings.Join(elements, ","), k.checkList(elements)
 	}
+	if k.special == offsetReset && !isOffsetReset(trimmed) {
+		return "", k.invalid(trimmed, fmt.Sprintf("Invalid value `%s` for configuration %s. The value must be either 'earliest', 'latest' or of the format 'by_duration:<PnDTnHnMn.nS>'.", trimmed, k.Name))
+	}
 	return trimmed, k.oneOf(trimmed)
 }
 
@@ -262,14 +280,21 @@ func (k *Key) checkList(elements []string) error {
 			return nil
 		}
 		return k.invalid("["+strings.Join(elements, ", ")+"]", k.Name+" must be the literal '*' or a list of replicas in the following format: [partitionId]:[brokerId],[partitionId]:[brokerId],...")
-	case distinct:
+	case distinct, some:
+		if k.special == some && len(elements) == 0 {
+			values := "any non-empty value"
+			if k.Allowed != nil {
+				values = "[" + strings.Join(k.Allowed, ", ") + "]"
+			}
+			return Error(fmt.Sprintf("Configuration '%s' must not be empty. Valid values include: %s", k.Name, values))
+		}
 		sorted := slices.Sorted(slices.Values(elements))
 		if len(slices.Compact(sorted)) < len(elements) {
 			return Error(fmt.Sprintf("Configuration '%s' values must not be duplicated.", k.Name))
 		}
 	}
 	for _, e := range elements {
-		if e == "" && k.special == distinct {
+		if e == "" && (k.special == distinct || k.special == some) {
 			return Error(fmt.Sprintf("Configuration '%s' values must not be empty.", k.Name))
 		}
 		if err := k.oneOf(e); err != nil {
@@ -284,6 +309,12 @@ var replica = regexp.MustCompile(`^([0-9]+:[0-9]+)?$`)
 func notReplica(s string) bool { return !replica.MatchString(s) }
 
 func (k *Key) oneOf(value string) error {
+	if k.anyCase {
+		if !slices.Contains(k.Allowed, strings.ToUpper(value)) {
+			return k.invalid(value, "String must be one of (case insensitive): "+strings.Join(k.Allowed, ", "))
+		}
+		return nil
+	}
 	if k.Allowed != nil && !slices.Contains(k.Allowed, value) {
 		return k.invalid(value, "String must be one of: "+strings.Join(k.Allowed, ", "))
 	}

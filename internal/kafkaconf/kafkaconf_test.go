@@ -17,8 +17,9 @@ import (
 // fact is a line of testdata/kafka.jsonl: what Kafka 4.4.0 says at run time. The
 // interop tests keep it up to date.
 type fact struct {
-	Topic    bool
+	Of       string // topic, group or broker; settings for some that are checked together
 	Name     string
+	Internal bool
 	Type     string
 	Default  *string
 	Valid    *string
@@ -29,9 +30,12 @@ type fact struct {
 		Is    *string
 		Error string
 	}
+
+	Group, Broker map[string]string
+	Error         string
 }
 
-func facts(t *testing.T, topic bool) []fact {
+func facts(t *testing.T, of string) []fact {
 	t.Helper()
 	file, err := os.Open("testdata/kafka.jsonl")
 	if err != nil {
@@ -45,7 +49,7 @@ func facts(t *testing.T, topic bool) []fact {
 		if err := json.Unmarshal(lines.Bytes(), &f); err != nil {
 			t.Fatal(err)
 		}
-		if f.Topic == topic {
+		if f.Of == of {
 			all = append(all, f)
 		}
 	}
@@ -60,6 +64,9 @@ func compare(t *testing.T, k kafkaconf.Key, f fact) {
 	t.Helper()
 	if k.Type.String() != f.Type {
 		t.Errorf("%s: type %v, Kafka says %s", f.Name, k.Type, f.Type)
+	}
+	if k.Internal != f.Internal {
+		t.Errorf("%s: internal: %v, Kafka says %v", f.Name, k.Internal, f.Internal)
 	}
 	switch {
 	case k.HasDefault != (f.Default != nil):
@@ -76,7 +83,9 @@ func compare(t *testing.T, k kafkaconf.Key, f fact) {
 	if f.Valid != nil {
 		valid = *f.Valid
 	}
-	if got := allowed(k); got != valid && !strings.HasPrefix(valid, "[partitionId]") && !strings.HasSuffix(valid, " or -1") {
+	valid = strings.TrimPrefix(valid, "(case insensitive) ")
+	special := strings.HasPrefix(valid, "[partitionId]") || strings.HasSuffix(valid, " or -1") || strings.Contains(valid, "by_duration")
+	if got := allowed(k); got != valid && !special {
 		t.Errorf("%s: allowed %q, Kafka says %q", f.Name, got, valid)
 	}
 	if !strings.HasSuffix(k.Doc, ".") {
@@ -99,9 +108,11 @@ func allowed(k kafkaconf.Key) string {
 	return ""
 }
 
-func TestTopicKeys(t *testing.T) {
-	all := facts(t, true)
-	keys := kafkaconf.TopicKeys()
+func TestTopicKeys(t *testing.T) { compareKeys(t, kafkaconf.TopicKeys(), facts(t, "topic")) }
+func TestGroupKeys(t *testing.T) { compareKeys(t, kafkaconf.GroupKeys(), facts(t, "group")) }
+
+// compareKeys compares keys that have the names of broker keys for synonyms.
+func compareKeys(t *testing.T, keys []kafkaconf.Key, all []fact) {
 	if len(keys) != len(all) {
 		t.Fatalf("%d keys, Kafka has %d", len(keys), len(all))
 	}
@@ -137,7 +148,7 @@ func TestTopicKeys(t *testing.T) {
 
 func TestBrokerKeys(t *testing.T) {
 	heeded := 0
-	for _, f := range facts(t, false) {
+	for _, f := range facts(t, "broker") {
 		k, ok := kafkaconf.BrokerKey(f.Name)
 		if ok == kafkaconf.UnsupportedBrokerKey(f.Name) {
 			t.Errorf("%s is heeded: %v, unsupported: %v", f.Name, ok, ok)
@@ -177,7 +188,7 @@ func key(t *testing.T, name string) kafkaconf.Key {
 func show(v kafkaconf.Value) string {
 	sources := map[kafkaconf.Source]string{
 		kafkaconf.FromTopic: "DYNAMIC_TOPIC_CONFIG", kafkaconf.FromDynamic: "DYNAMIC_BROKER_CONFIG", kafkaconf.FromDynamicDefault: "DYNAMIC_DEFAULT_BROKER_CONFIG",
-		kafkaconf.FromFile: "STATIC_BROKER_CONFIG", kafkaconf.FromDefault: "DEFAULT_CONFIG",
+		kafkaconf.FromFile: "STATIC_BROKER_CONFIG", kafkaconf.FromDefault: "DEFAULT_CONFIG", kafkaconf.FromGroup: "GROUP_CONFIG",
 	}
 	synonyms := make([]string, len(v.Synonyms))
 	for i, s := range v.Synonyms {
@@ -294,14 +305,84 @@ func TestCheckTopic(t *testing.T) {
 	}
 }
 
+// What Kafka 4.4.0 says about settings of groups and brokers that are there
+// together.
+func TestSettingsTogether(t *testing.T) {
+	for _, f := range facts(t, "settings") {
+		s := kafkaconf.Settings{File: f.Broker}
+		err := s.CheckBroker()
+		if err == nil {
+			err = s.CheckGroup(f.Group)
+		}
+		got := ""
+		if err != nil {
+			got = err.Error()
+		}
+		if got != f.Error {
+			t.Errorf("broker %v, group %v: %q, Kafka says %q", f.Broker, f.Group, got, f.Error)
+		}
+	}
+}
+
+// TestGroup tests what is shown of the keys of a group.
+func TestGroup(t *testing.T) {
+	s := kafkaconf.Settings{
+		Dynamic: map[string]string{"group.consumer.assignment.interval.ms": "9"},
+		File:    map[string]string{"group.streams.assignors": "sticky , other", "group.consumer.session.timeout.ms": "50000", "group.share.assignor.offload.enable": "false"},
+	}
+	group := map[string]string{"consumer.session.timeout.ms": " 55000", "share.isolation.level": "read_committed", "share.delivery.count.limit": "x"}
+	for name, want := range map[string]string{
+		"consumer.assignment.interval.ms":    "9 2 {DYNAMIC_BROKER_CONFIG:group.consumer.assignment.interval.ms=9, DEFAULT_CONFIG:group.consumer.assignment.interval.ms=1000}",
+		"consumer.session.timeout.ms":        "55000 8 {GROUP_CONFIG:consumer.session.timeout.ms=55000, STATIC_BROKER_CONFIG:group.consumer.session.timeout.ms=50000, DEFAULT_CONFIG:group.consumer.session.timeout.ms=45000}",
+		"errors.deadletterqueue.topic.name":  " 5 {DEFAULT_CONFIG:errors.deadletterqueue.topic.name=}",
+		"share.assignor.offload.enable":      "false 4 {STATIC_BROKER_CONFIG:group.share.assignor.offload.enable=false, DEFAULT_CONFIG:group.share.assignor.offload.enable=true}",
+		"share.auto.offset.reset":            "latest 5 {DEFAULT_CONFIG:share.auto.offset.reset=latest}",
+		"share.delivery.count.limit":         "5 5 {DEFAULT_CONFIG:group.share.delivery.count.limit=5}",
+		"share.isolation.level":              "read_committed 8 {GROUP_CONFIG:share.isolation.level=read_committed, DEFAULT_CONFIG:share.isolation.level=read_uncommitted}",
+		"streams.assignor.name":              "sticky 4 {STATIC_BROKER_CONFIG:group.streams.assignors=sticky , other, DEFAULT_CONFIG:group.streams.assignors=sticky}",
+		"streams.rack.aware.assignment.tags": " 5 {DEFAULT_CONFIG:group.streams.rack.aware.assignment.tags=}",
+	} {
+		k, ok := kafkaconf.GroupKey(name)
+		if !ok {
+			t.Fatalf("no group key %s", name)
+		}
+		if got := show(s.Group(k, group)); got != want {
+			t.Errorf("%s:\ngot  %s\nwant %s", name, got, want)
+		}
+	}
+}
+
+// TestGroupNumber tests that what a group has set counts within the bounds that
+// the broker has now.
+func TestGroupNumber(t *testing.T) {
+	k, _ := kafkaconf.GroupKey("consumer.heartbeat.interval.ms")
+	s := kafkaconf.Settings{File: map[string]string{"group.consumer.min.heartbeat.interval.ms": "3000", "group.consumer.max.heartbeat.interval.ms": "7000"}}
+	for text, want := range map[string]int64{"2999": 3000, "3000": 3000, "6500": 6500, "8000": 7000, "x": 5000} {
+		if got := s.GroupNumber(k, map[string]string{k.Name: text}); got != want {
+			t.Errorf("%s=%s counts as %d, want %d", k.Name, text, got, want)
+		}
+	}
+	if got := s.GroupNumber(k, nil); got != 5000 {
+		t.Errorf("%d without a setting, want 5000", got)
+	}
+}
+
 // What is parsed once is parsed to itself.
 func FuzzParse(f *testing.F) {
 	f.Add("cleanup.policy", " compact , delete ")
 	f.Add("min.cleanable.dirty.ratio", "0x1p-2")
 	f.Add("retention.ms", "+7")
 	f.Add("leader.replication.throttled.replicas", "0:1,")
+	f.Add("share.auto.offset.reset", "by_duration:-P1DT2H3M4.5S")
+	f.Add("group.consumer.migration.policy", "Upgrade")
 	f.Fuzz(func(t *testing.T, name, value string) {
 		k, ok := kafkaconf.TopicKey(name)
+		if !ok {
+			k, ok = kafkaconf.GroupKey(name)
+		}
+		if !ok {
+			k, ok = kafkaconf.BrokerKey(name)
+		}
 		if !ok {
 			return
 		}

@@ -15,6 +15,7 @@ const (
 	FromDynamicDefault Source = 3 // set for all brokers while they run
 	FromFile           Source = 4 // server.properties or the command line
 	FromDefault        Source = 5 // nobody set it
+	FromGroup          Source = 8 // set for the group
 )
 
 // Settings are the values that somebody set for brokers, by key, as they were
@@ -50,6 +51,21 @@ type Setting struct {
 // Topic returns what holds for a topic key if the topic has the given settings.
 // What an earlier release took holds on, although nobody could set it today.
 func (s *Settings) Topic(k Key, topic map[string]string) Value {
+	return s.derived(k, topic, FromTopic)
+}
+
+// Group returns what holds for a group key if the group has the given settings, as
+// it is shown: [Settings.GroupNumber] gives what counts.
+func (s *Settings) Group(k Key, group map[string]string) Value {
+	v := s.derived(k, group, FromGroup)
+	if len(k.Synonyms) == 0 && k.HasDefault {
+		v.Synonyms = append(v.Synonyms, Setting{k.Name, k.Default, FromDefault})
+	}
+	return v
+}
+
+// derived returns what holds for a key whose default other keys give.
+func (s *Settings) derived(k Key, own map[string]string, from Source) Value {
 	v := Value{Text: k.Default, Null: !k.HasDefault, Source: FromDefault}
 	if len(k.Synonyms) > 0 {
 		names := make([]string, len(k.Synonyms))
@@ -59,18 +75,21 @@ func (s *Settings) Topic(k Key, topic map[string]string) Value {
 		if all := s.settings(names); len(all) > 0 {
 			b := brokerIndex[all[0].Name]
 			text, _ := b.Parse(all[0].Text) // settings leaves out what cannot be parsed
+			if b.Type == List && k.Type != List {
+				text = Split(text)[0]
+			}
 			i := slices.Index(names, b.Name)
 			v.Text, v.Null = multiplied(text, k.Synonyms[i].Factor), false
 			v.list(all, names[0])
 		}
 	}
-	if raw, ok := topic[k.Name]; ok {
+	if raw, ok := own[k.Name]; ok {
 		if k.oldMin != nil {
 			k.Min = k.oldMin
 		}
 		if text, err := k.Parse(raw); err == nil {
-			v.Text, v.Null, v.Source = text, false, FromTopic
-			v.Synonyms = slices.Insert(v.Synonyms, 0, Setting{k.Name, text, FromTopic})
+			v.Text, v.Null, v.Source = text, false, from
+			v.Synonyms = slices.Insert(v.Synonyms, 0, Setting{k.Name, text, from})
 		}
 	}
 	return v

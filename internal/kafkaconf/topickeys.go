@@ -5,7 +5,7 @@ const (
 	hour   = 60 * minute
 )
 
-// topicKeys are the keys of topics that DescribeConfigs lists, sorted by name.
+// topicKeys are the keys of topics, sorted by name.
 var topicKeys = []Key{
 	{Name: "cleanup.policy", Type: List, Default: "delete", HasDefault: true, Synonyms: []Synonym{{"log.cleanup.policy", 1}}, Allowed: []string{"compact", "delete"}, special: distinct, Doc: "What happens to old records: delete removes segments by age and size, compact keeps the newest record of each key; both may be set, or neither."},
 	{Name: "compression.gzip.level", Type: Int, Default: "-1", HasDefault: true, Synonyms: []Synonym{{"compression.gzip.level", 1}}, Min: new(int64(1)), Max: new(int64(9)), special: gzipLevel, Doc: "How hard gzip works if the broker compresses with it: 1 to 9, or -1 for the default."},
@@ -19,6 +19,7 @@ var topicKeys = []Key{
 	{Name: "flush.ms", Type: Long, Default: "9223372036854775807", HasDefault: true, Synonyms: []Synonym{{"log.flush.interval.ms", 1}, {"log.flush.scheduler.interval.ms", 1}}, Min: new(int64(0)), Doc: "After how many ms a log with new records is forced to the disk."},
 	{Name: "follower.replication.throttled.replicas", Type: List, Default: "", HasDefault: true, special: replicas, Doc: "The replicas, as partition:broker, whose followers copy at the throttled rate; * for all."},
 	{Name: "index.interval.bytes", Type: Int, Default: "4096", HasDefault: true, Synonyms: []Synonym{{"log.index.interval.bytes", 1}}, Min: new(int64(0)), Doc: "How many bytes of records lie between two entries of the offset index."},
+	{Name: "internal.segment.bytes", Type: Int, Internal: true, Doc: "At which size, in bytes, a new segment begins, without the lower bound of segment.bytes, which it overrides; for tests."},
 	{Name: "leader.replication.throttled.replicas", Type: List, Default: "", HasDefault: true, special: replicas, Doc: "The replicas, as partition:broker, that leaders serve at the throttled rate; * for all."},
 	{Name: "local.retention.bytes", Type: Long, Default: "-2", HasDefault: true, Synonyms: []Synonym{{"log.local.retention.bytes", 1}}, Min: new(int64(-2)), Doc: "Up to which size, in bytes, a tiered partition keeps segments locally; -2 stands for retention.bytes."},
 	{Name: "local.retention.ms", Type: Long, Default: "-2", HasDefault: true, Synonyms: []Synonym{{"log.local.retention.ms", 1}}, Min: new(int64(-2)), Doc: "For how long, in ms, a tiered partition keeps segments locally; -2 stands for retention.ms."},
@@ -44,10 +45,4 @@ var topicKeys = []Key{
 	{Name: "segment.jitter.ms", Type: Long, Default: "0", HasDefault: true, Synonyms: []Synonym{{"log.roll.jitter.ms", 1}, {"log.roll.jitter.hours", hour}}, Min: new(int64(0)), Doc: "By how many ms at most a segment begins earlier than segment.ms, at random, so that not all do at once."},
 	{Name: "segment.ms", Type: Long, Default: "604800000", HasDefault: true, Synonyms: []Synonym{{"log.roll.ms", 1}, {"log.roll.hours", hour}}, Min: new(int64(1)), Doc: "After how many ms a new segment begins even if the last one is not full."},
 	{Name: "unclean.leader.election.enable", Type: Boolean, Default: "false", HasDefault: true, Synonyms: []Synonym{{"unclean.leader.election.enable", 1}}, Doc: "Whether a replica that is not in sync may become leader if no other can, at the price of records."},
-}
-
-// internalTopicKeys are keys that Kafka has for its own tests. A topic can have
-// them all the same.
-var internalTopicKeys = []Key{
-	{Name: "internal.segment.bytes", Type: Int, Doc: "At which size, in bytes, a new segment begins, without the lower bound of segment.bytes, which it overrides."},
 }
