@@ -138,6 +138,9 @@ support is named in a warning. "kf help deviations" lists what differs from Kafk
 func completeBrokerKeys(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 	var all []string
 	for _, k := range kafkaconf.BrokerKeys() {
+		if k.Internal {
+			continue
+		}
 		all = append(all, cobra.CompletionWithDesc(k.Name+"=", k.Doc))
 	}
 	return all, cobra.ShellCompDirectiveNoSpace | cobra.ShellCompDirectiveNoFileComp

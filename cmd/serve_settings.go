@@ -142,6 +142,9 @@ func (opts *serveOptions) settings(env *cli.Env) (map[string]string, error) {
 		}
 		all[name] = value
 	}
+	if err := (&kafkaconf.Settings{File: all}).CheckBroker(); err != nil {
+		return nil, err
+	}
 	return all, nil
 }
 

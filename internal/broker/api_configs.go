@@ -22,8 +22,8 @@ import (
 //     describes it as often as it is named, which may be a million times.
 //   - A broker shows the keys that kf heeds, not all 353 of Kafka.
 //   - There are no loggers of Java: the list of a broker's is empty, and no level
-//     can be set. Groups and client metrics have no keys yet: what an existing
-//     directory has set for them is shown, and nothing can be set.
+//     can be set. Client metrics have no keys yet: what an existing directory has
+//     set for them is shown, and nothing can be set.
 
 func (b *Broker) describeConfigs(c *call, q *kmsg.DescribeConfigsRequest) kmsg.Response {
 	answer := q.ResponseKind().(*kmsg.DescribeConfigsResponse)
@@ -44,7 +44,7 @@ func (b *Broker) describeConfigs(c *call, q *kmsg.DescribeConfigsRequest) kmsg.R
 			to.ErrorCode, to.ErrorMessage = code, &message
 		}
 		for _, e := range entries {
-			if asked.ConfigNames == nil || slices.Contains(asked.ConfigNames, e.key.Name) {
+			if len(asked.ConfigNames) == 0 || slices.Contains(asked.ConfigNames, e.key.Name) {
 				to.Configs = append(to.Configs, e.describe(q.IncludeSynonyms, q.IncludeDocumentation))
 			}
 		}
@@ -97,9 +97,14 @@ func (b *Broker) configsOf(asked *kmsg.DescribeConfigsRequestResource) (entries 
 			return nil, kerr.InvalidRequest.Code, wrong
 		}
 		return nil, 0, ""
-	case kmsg.ConfigResourceTypeGroupConfig, kmsg.ConfigResourceTypeClientMetrics:
-		r := image.Resource{Type: image.ResourceType(asked.ResourceType), Name: name}
-		return setEntries(im, r, kafkaconf.Source(kmsg.ConfigSourceGroupConfig)), 0, ""
+	case kmsg.ConfigResourceTypeGroupConfig:
+		if name == "" {
+			return nil, kerr.InvalidRequest.Code, "Group name must not be empty"
+		}
+		return groupEntries(b.settings.Load(), groupSettings(im, name)), 0, ""
+	case kmsg.ConfigResourceTypeClientMetrics:
+		r := image.Resource{Type: image.ClientMetricsResource, Name: name}
+		return setEntries(im, r, kafkaconf.Source(kmsg.ConfigSourceClientMetricsConfig)), 0, ""
 	}
 	return nil, kerr.InvalidRequest.Code, fmt.Sprintf("Unsupported resource type: %d", asked.ResourceType)
 }
@@ -120,29 +125,35 @@ func (b *Broker) checkBrokerName(name, other string) string {
 // topicEntries lists the keys that every topic has, and what else is set for this
 // one: keys of Kafka's tests, and those of other releases.
 func topicEntries(s *kafkaconf.Settings, topic map[string]string) []configEntry {
-	keys := kafkaconf.TopicKeys()
+	entries := entriesOf(kafkaconf.TopicKeys(), func(k kafkaconf.Key) kafkaconf.Value { return s.Topic(k, topic) })
 	for _, name := range slices.Sorted(maps.Keys(topic)) {
-		if slices.ContainsFunc(keys, func(k kafkaconf.Key) bool { return k.Name == name }) {
-			continue
+		if _, ok := kafkaconf.TopicKey(name); !ok {
+			key := kafkaconf.Key{Name: name, Type: kafkaconf.Unknown}
+			entries = append(entries, configEntry{key, s.Topic(key, topic), false})
 		}
-		key, ok := kafkaconf.TopicKey(name)
-		if !ok {
-			key = kafkaconf.Key{Name: name, Type: kafkaconf.Unknown}
-		}
-		keys = append(keys, key)
-	}
-	entries := make([]configEntry, len(keys))
-	for i, key := range keys {
-		entries[i] = configEntry{key, s.Topic(key, topic), false}
 	}
 	return entries
 }
 
+func groupEntries(s *kafkaconf.Settings, group map[string]string) []configEntry {
+	return entriesOf(kafkaconf.GroupKeys(), func(k kafkaconf.Key) kafkaconf.Value { return s.Group(k, group) })
+}
+
 func brokerEntries(s *kafkaconf.Settings) []configEntry {
-	keys := kafkaconf.BrokerKeys()
-	entries := make([]configEntry, len(keys))
-	for i, key := range keys {
-		entries[i] = configEntry{key, s.Broker(key), key.Mode == kafkaconf.ReadOnly}
+	entries := entriesOf(kafkaconf.BrokerKeys(), s.Broker)
+	for i := range entries {
+		entries[i].readOnly = entries[i].key.Mode == kafkaconf.ReadOnly
+	}
+	return entries
+}
+
+// entriesOf lists keys with what holds for them, internal ones where it is set.
+func entriesOf(keys []kafkaconf.Key, value func(kafkaconf.Key) kafkaconf.Value) []configEntry {
+	entries := make([]configEntry, 0, len(keys))
+	for _, key := range keys {
+		if v := value(key); !key.Internal || v.Source != kafkaconf.FromDefault {
+			entries = append(entries, configEntry{key: key, value: v})
+		}
 	}
 	return entries
 }
@@ -263,7 +274,7 @@ func (b *Broker) checkAlter(r *kmsg.IncrementalAlterConfigsRequestResource) (cod
 		return kerr.InvalidRequest.Code, "Null value not supported for : " + strings.Join(nulls, ",")
 	}
 	switch r.ResourceType {
-	case kmsg.ConfigResourceTypeTopic:
+	case kmsg.ConfigResourceTypeTopic, kmsg.ConfigResourceTypeGroupConfig:
 		return 0, ""
 	case kmsg.ConfigResourceTypeBroker, kmsg.ConfigResourceTypeBrokerLogger:
 		if r.ResourceName != "" || r.ResourceType == kmsg.ConfigResourceTypeBrokerLogger {
@@ -275,11 +286,6 @@ func (b *Broker) checkAlter(r *kmsg.IncrementalAlterConfigsRequestResource) (cod
 			return kerr.InvalidConfig.Code, "Logger " + r.Configs[0].Name + " does not exist!"
 		}
 		return b.checkBrokerKeys(r)
-	case kmsg.ConfigResourceTypeGroupConfig:
-		if len(r.Configs) > 0 {
-			return kerr.InvalidConfig.Code, "Unknown group config name: " + r.Configs[0].Name
-		}
-		return 0, ""
 	case kmsg.ConfigResourceTypeClientMetrics:
 		if len(r.Configs) > 0 {
 			return kerr.InvalidConfig.Code, "Unknown client metrics configuration: " + r.Configs[0].Name
@@ -316,13 +322,38 @@ func (b *Broker) checkBrokerKeys(r *kmsg.IncrementalAlterConfigsRequestResource)
 			}
 		}
 	}
+	if err := b.altered(r).CheckBroker(); err != nil {
+		return kerr.InvalidRequest.Code, err.Error()
+	}
 	return 0, ""
 }
 
-// controllerConfigs is what the controller asks about configurations.
+// altered returns the settings of the broker as they are after keys of it, or of
+// all brokers, were set and deleted.
+func (b *Broker) altered(r *kmsg.IncrementalAlterConfigsRequestResource) *kafkaconf.Settings {
+	next := *b.settings.Load()
+	place := &next.Dynamic
+	if r.ResourceName == "" {
+		place = &next.DynamicDefault
+	}
+	*place = maps.Clone(*place)
+	for _, k := range r.Configs {
+		switch k.Op {
+		case kmsg.IncrementalAlterConfigOpSet:
+			(*place)[k.Name] = *k.Value
+		case kmsg.IncrementalAlterConfigOpDelete:
+			delete(*place, k.Name)
+		}
+	}
+	return &next
+}
+
+// validateConfig is what the controller asks about one configuration of a topic.
+// Those of groups are checked together, those of brokers above, before the
+// controller is asked.
 func (b *Broker) validateConfig(r image.Resource, name string, value *string) error {
 	if r.Type != image.TopicResource {
-		return nil // checked above, before the controller is asked
+		return nil
 	}
 	key, ok := kafkaconf.TopicKey(name)
 	switch {
@@ -332,6 +363,18 @@ func (b *Broker) validateConfig(r image.Resource, name string, value *string) er
 		return nil
 	}
 	return key.Validate(*value)
+}
+
+// checkTogether is what the controller asks about all that a resource sets after a
+// change.
+func (b *Broker) checkTogether(r image.Resource, all map[string]string) error {
+	switch r.Type {
+	case image.TopicResource:
+		return b.settings.Load().CheckTogether(all)
+	case image.GroupResource:
+		return b.settings.Load().CheckGroup(all)
+	}
+	return nil
 }
 
 func isListConfig(t image.ResourceType, name string) bool {

@@ -116,7 +116,7 @@ func (o *fetchOperation) resolve() {
 			continue
 		}
 		// A follower asks for what comes after all that it has.
-		if o.replica >= 0 && asked.offset <= t.log.LogEndOffset() && !t.replica.fetched(o.replica, asked.offset, t.log) {
+		if o.replica >= 0 && asked.offset <= t.log.LogEndOffset() && !o.broker.replicas.fetched(t.replica, o.replica, asked.offset, t.log) {
 			t.code = kerr.NotLeaderForPartition.Code
 		}
 	}

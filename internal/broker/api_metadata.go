@@ -9,6 +9,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"kf/internal/coordinator/group"
 	"kf/internal/image"
 	"kf/internal/wire"
 )
@@ -18,8 +19,8 @@ import (
 //
 // Deviation from Kafka 4.4.0: a topic that is made because a client asks for it
 // is there when the answer is sent, which says UNKNOWN_TOPIC_OR_PARTITION all
-// the same, as Kafka's first answer does. Internal topics are not made this way,
-// as there are no coordinators yet.
+// the same, as Kafka's first answer does. Of internal topics only that of groups is
+// made this way, as the other coordinators are not there yet.
 
 // What a client may do where there is no authorizer, as bits of ACL operations.
 const (
@@ -107,7 +108,7 @@ func (b *Broker) askedTopic(im *image.Image, t kmsg.MetadataRequestTopic, listen
 	if checkTopicName(*t.Topic) != "" {
 		return unknownTopic(t.Topic, t.TopicID, kerr.InvalidTopicException.Code)
 	}
-	if create && !internalTopic(*t.Topic) {
+	if create && (*t.Topic == group.Topic || !internalTopic(*t.Topic)) {
 		if code := b.createTopic(*t.Topic); code == kerr.InvalidTopicException.Code { // it collides with another one
 			return unknownTopic(t.Topic, t.TopicID, code)
 		}
@@ -122,12 +123,16 @@ func unknownTopic(name *string, id [16]byte, code int16) kmsg.MetadataResponseTo
 	return to
 }
 
-// createTopic makes a topic with the broker's defaults.
+// createTopic makes a topic with the broker's defaults, or with those that the topic
+// of the groups has.
 func (b *Broker) createTopic(name string) int16 {
 	q := kmsg.NewPtrCreateTopicsRequest()
 	q.SetVersion(q.MaxVersion())
 	t := kmsg.NewCreateTopicsRequestTopic()
 	t.Topic, t.NumPartitions, t.ReplicationFactor = name, -1, -1
+	if name == group.Topic {
+		t = newGroupTopic(b.settings.Load(), b.image.Load())
+	}
 	q.Topics = append(q.Topics, t)
 	ctx, cancel := context.WithTimeout(b.ctx, autoCreateTimeout)
 	defer cancel()

@@ -37,6 +37,7 @@ func TestEveryVersion(t *testing.T) {
 		1:  func(v int16) kmsg.Request { return s.fetch(v, "t", 0) },
 		2:  func(int16) kmsg.Request { return at("t", -1)(s, errorCase{}).(kmsg.Request) },
 		3:  func(int16) kmsg.Request { return naming(false, "t")(s, errorCase{}).(kmsg.Request) },
+		10: func(int16) kmsg.Request { return coordinatorOf(0, "g")(s, errorCase{}).(kmsg.Request) },
 		18: func(int16) kmsg.Request { return software("kf", "1")(s, errorCase{}).(kmsg.Request) },
 		19: func(v int16) kmsg.Request {
 			q := creating(fmt.Sprintf("created-%d", v))(s, errorCase{}).(*kmsg.CreateTopicsRequest)
@@ -383,6 +384,8 @@ func TestHighWatermark(t *testing.T) {
 	l := testLog(t, disk.OS, 10, 10)
 	r := &replica{tp: storage.TopicPartition{Topic: "t"}, node: 1}
 	r.minInsync.Store(2)
+	told := 0
+	all := &replicas{committed: func(storage.TopicPartition) { told++ }}
 	state := func(leader int32, isr ...int32) {
 		r.state.Store(&image.Partition{Leader: leader, Replicas: []int32{1, 2, 3}, ISR: isr})
 	}
@@ -392,10 +395,10 @@ func TestHighWatermark(t *testing.T) {
 		want int64
 	}{
 		{"nobody has fetched", func() { state(1, 1, 2, 3); r.advance(l) }, 0},
-		{"one follower", func() { r.fetched(2, 7, l) }, 0},
-		{"the other", func() { r.fetched(3, 5, l) }, 5},
-		{"it goes on", func() { r.fetched(3, 9, l) }, 7},
-		{"one that is no replica", func() { r.fetched(4, 9, l) }, 7},
+		{"one follower", func() { all.fetched(r, 2, 7, l) }, 0},
+		{"the other", func() { all.fetched(r, 3, 5, l) }, 5},
+		{"it goes on", func() { all.fetched(r, 3, 9, l) }, 7},
+		{"one that is no replica", func() { all.fetched(r, 4, 9, l) }, 7},
 		{"the slower leaves the ISR", func() { state(1, 1, 3); r.advance(l) }, 9},
 		{"too few in sync, eligible replicas are kept", func() { r.elr.Store(true); state(1, 1); r.advance(l) }, 9},
 		{"too few in sync otherwise", func() { r.elr.Store(false); r.advance(l) }, 10},
@@ -405,6 +408,9 @@ func TestHighWatermark(t *testing.T) {
 		if got := l.HighWatermark(); got != step.want {
 			t.Errorf("%s: high watermark %d, want %d", step.name, got, step.want)
 		}
+	}
+	if told != 2 {
+		t.Errorf("followers moved it 2 times, %d were told", told)
 	}
 }
 

@@ -11,6 +11,7 @@ func (b *Broker) newAPIs() *apiTable {
 		replies(4, 18, b.fetch),
 		answers(1, 11, b.listOffsets),
 		answers(0, 13, b.metadata),
+		replies(0, 6, b.findCoordinator),
 		answers(0, 5, b.apiVersions),
 		answers(2, 7, b.createTopics),
 		answers(1, 6, b.deleteTopics),

@@ -28,6 +28,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"kf/internal/controller"
+	"kf/internal/coordinator/group"
 	"kf/internal/format/kraftrec"
 	"kf/internal/image"
 	"kf/internal/kafkaconf"
@@ -89,15 +90,19 @@ type Broker struct {
 
 	// image is what requests see: the newest image of which the replicas are
 	// there. next and settings are ahead of it while they are made.
-	image    atomic.Pointer[image.Image]
-	next     atomic.Pointer[image.Image]
-	settings atomic.Pointer[kafkaconf.Settings]
+	image        atomic.Pointer[image.Image]
+	next         atomic.Pointer[image.Image]
+	settings     atomic.Pointer[kafkaconf.Settings]
+	groupConfigs atomic.Pointer[groupConfigs]
 
 	autoCreate    bool // auto.create.topics.enable
 	deleteTopic   bool // delete.topic.enable
 	fetchMaxBytes int  // fetch.max.bytes
 	sessions      *sessionCache
 	producerIDs   producerIDs
+	groups        *group.Coordinator
+	groupNews     groupNews
+	ready         chan struct{} // closed when the broker serves clients
 
 	// What Start makes.
 	ctx        context.Context // ends with the broker
@@ -135,7 +140,7 @@ func New(o Options) (*Broker, error) {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
-	b := &Broker{o: o, node: o.NodeID, log: o.Log, failed: make(chan error, 1)}
+	b := &Broker{o: o, node: o.NodeID, log: o.Log, failed: make(chan error, 1), ready: make(chan struct{}), groupNews: newGroupNews()}
 	b.online.Store(int32(len(o.Dirs)))
 	b.image.Store(image.Empty())
 	b.next.Store(image.Empty())
@@ -144,6 +149,8 @@ func New(o Options) (*Broker, error) {
 	b.autoCreate, b.deleteTopic = brokerBool(file, "auto.create.topics.enable"), brokerBool(file, "delete.topic.enable")
 	b.fetchMaxBytes = int(brokerInt(file, "fetch.max.bytes"))
 	b.sessions = newSessionCache(int(brokerInt(file, "max.incremental.fetch.session.cache.slots")))
+	b.groupConfigs.Store(newGroupConfigs(file, image.Empty()))
+	b.groups = b.newGroups()
 	b.apis = b.newAPIs()
 	return b, nil
 }
@@ -174,6 +181,7 @@ func (b *Broker) Start(ctx context.Context) error {
 		if b.server != nil {
 			_ = b.server.stop(cancelled(), func() {})
 		}
+		b.groups.Close()
 		b.background.Wait()
 		if b.controller != nil {
 			err = errors.Join(err, b.controller.Close())
@@ -243,12 +251,14 @@ func (b *Broker) start(ctx context.Context) (err error) {
 		return err
 	}
 	b.replicas = newReplicas(b.ctx, b.node, b.store, identity.DirectoryIDs, b.log)
+	b.replicas.committed = b.committed
 	b.store.Start()
 	stop := b.controller.Subscribe(b.follow)
 	b.background.Go(func() {
 		defer stop()
 		b.report(b.ctx)
 	})
+	b.background.Go(func() { b.tellGroups(b.ctx) })
 	b.replicas.strays(b.image.Load())
 	// Nobody is elected who is in a log directory that is not online.
 	b.replicas.misplaced(b.image.Load())
@@ -265,6 +275,7 @@ func (b *Broker) start(ctx context.Context) (err error) {
 		return err
 	}
 	b.server.start()
+	close(b.ready)
 	return nil
 }
 
@@ -330,11 +341,9 @@ func (b *Broker) controllerOptions(s *kafkaconf.Settings, identity metalog.Ident
 		DefaultReplicationFactor: int16(brokerInt(s, "default.replication.factor")),
 		MinInsyncReplicas:        int32(brokerInt(s, "min.insync.replicas")),
 		Configs: controller.Configs{
-			Validate: b.validateConfig,
-			CheckTogether: func(topic map[string]string) error {
-				return b.settings.Load().CheckTogether(topic)
-			},
-			IsList: isListConfig,
+			Validate:      b.validateConfig,
+			CheckTogether: b.checkTogether,
+			IsList:        isListConfig,
 			Default: func(t image.ResourceType, name string) (string, bool) {
 				return b.defaultConfig(t, name)
 			},
@@ -388,8 +397,13 @@ func (b *Broker) topicConfig(topic string) topicConfig {
 func (b *Broker) follow(_, next *image.Image, d *image.Delta) {
 	b.settings.Store(settingsOf(next, b.node, b.o.Properties))
 	b.next.Store(next)
+	if len(d.Configs) > 0 || d.Features {
+		b.groupConfigs.Store(newGroupConfigs(b.settings.Load(), next))
+	}
 	changed := b.replicas.apply(next, d, b.topicConfig)
+	b.coordinate(d)
 	b.image.Store(next)
+	b.groupNews.add(next, d)
 	for _, r := range changed {
 		r.watch.wake()
 	}
@@ -566,6 +580,7 @@ func (b *Broker) Shutdown(ctx context.Context) error {
 		if err != nil {
 			b.log.Warn("the controlled shutdown failed", "error", err)
 		}
+		b.groups.Close()                          // who waits to join a group is answered
 		_ = b.server.stop(ctx, b.replicas.finish) // ctx ended: connections were cut off
 		b.end()
 		b.background.Wait()

@@ -32,6 +32,11 @@ func topicSettings(im *image.Image, topic string) map[string]string {
 	return maps.Collect(im.Configs(image.Resource{Type: image.TopicResource, Name: topic}))
 }
 
+// groupSettings returns what is set for a group.
+func groupSettings(im *image.Image, group string) map[string]string {
+	return maps.Collect(im.Configs(image.Resource{Type: image.GroupResource, Name: group}))
+}
+
 // newTopicConfig returns what holds for a topic.
 func newTopicConfig(s *kafkaconf.Settings, topic map[string]string, syncAppends bool) topicConfig {
 	v := topicValues{s, topic}

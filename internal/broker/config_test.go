@@ -3,6 +3,7 @@ package broker
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -30,7 +31,7 @@ func TestSegmentBytes(t *testing.T) {
 // TestTopicEntries tests which keys a topic shows: those that every topic has, and
 // what else is set for it, hidden if nobody knows whether it is a secret.
 func TestTopicEntries(t *testing.T) {
-	listed := len(kafkaconf.TopicKeys())
+	listed := len(kafkaconf.TopicKeys()) - 1
 	if got := topicEntries(&kafkaconf.Settings{}, map[string]string{"retention.ms": "5"}); len(got) != listed {
 		t.Errorf("%d keys, want %d", len(got), listed)
 	}
@@ -38,22 +39,26 @@ func TestTopicEntries(t *testing.T) {
 	if len(all) != listed+2 {
 		t.Fatalf("%d keys, want %d", len(all), listed+2)
 	}
-	for i, want := range []struct {
+	for _, want := range []struct {
 		name, value string
 		hidden      bool
 	}{{"internal.segment.bytes", "4096", false}, {"message.format.version", "3.0", true}} {
-		to := all[listed+i].describe(false, false)
-		if to.Name != want.name || to.IsSensitive != want.hidden || (to.Value == nil) != want.hidden || all[listed+i].value.Text != want.value {
+		i := slices.IndexFunc(all, func(e configEntry) bool { return e.key.Name == want.name })
+		if i < 0 {
+			t.Fatalf("%s is not shown", want.name)
+		}
+		to := all[i].describe(false, false)
+		if to.IsSensitive != want.hidden || (to.Value == nil) != want.hidden || all[i].value.Text != want.value {
 			t.Errorf("%+v, want %+v", to, want)
 		}
 	}
 }
 
 // TestKeysAreHeeded: a broker key that kafkaconf lists as heeded is read
-// somewhere, or is the default of a topic key.
+// somewhere, or is the default of a topic key, or default or bound of a group key.
 func TestKeysAreHeeded(t *testing.T) {
 	var source strings.Builder
-	for _, pattern := range []string{"*.go", "../controller/*.go", "../../cmd/*.go"} {
+	for _, pattern := range []string{"*.go", "../controller/*.go", "../../cmd/*.go", "../kafkaconf/groupkeys.go"} {
 		files, err := filepath.Glob(pattern)
 		if err != nil || len(files) == 0 {
 			t.Fatalf("%s: %v", pattern, err)

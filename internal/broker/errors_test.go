@@ -57,12 +57,9 @@ var deviations = map[string]struct {
 	"produce: 12 bytes of garbage":      {"the text is kf's own", dropMessage},
 	"configs: describe broker 1":        {"kf shows the keys that it heeds", dropFields},
 	"configs: describe broker logger 1": {"there are no Java loggers", dropFields},
-	"configs: describe group":           {"there are no groups yet", dropFields},
 	"configs: describe client metrics":  {"there are no client metrics", dropFields},
 	"configs: alter broker logger":      {"no logger has a level", func(c *errorCase) { c.Message = "Logger" }},
 	"configs: describe type 3":          {"the text is kf's own", dropMessage},
-	"configs: alter group, session timeout out of range": {"there are no groups yet",
-		func(c *errorCase) { c.Message = "Unknown group config name" }},
 
 	"transactions: InitProducerId unknown id with producer id 5 epoch 0":                               {"no transactions yet", nil},
 	"transactions: InitProducerId v5 good":                                                             {"no transactions yet", nil},
@@ -436,6 +433,13 @@ func outcome(answer kmsg.Response) (code int16, message string, fields map[strin
 		if len(t.Partitions) > 0 {
 			p := t.Partitions[0]
 			fields["p0"] = fmt.Sprintf("err %d leader %d epoch %d isr %v offline %v", p.ErrorCode, p.Leader, p.LeaderEpoch, p.ISR, p.OfflineReplicas)
+		}
+	case *kmsg.FindCoordinatorResponse:
+		first(r.ErrorCode)
+		message = text(r.ErrorMessage)
+		for _, to := range r.Coordinators {
+			first(to.ErrorCode)
+			message = text(to.ErrorMessage)
 		}
 	case *kmsg.ApiVersionsResponse:
 		first(r.ErrorCode)

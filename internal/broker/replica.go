@@ -87,21 +87,22 @@ func (r *replica) advance(l *storage.Log) {
 
 // fetched notes that a follower has everything below offset. It reports false
 // if the node is no follower of the partition.
-func (r *replica) fetched(node int32, offset int64, l *storage.Log) bool {
+func (s *replicas) fetched(r *replica, node int32, offset int64, l *storage.Log) bool {
 	p := r.state.Load()
 	if node == r.node || !slices.Contains(p.Replicas, node) {
 		return false
 	}
+	before := l.HighWatermark() // whoever moves it from here on
 	r.mu.Lock()
 	if r.followers == nil {
 		r.followers = make(map[int32]int64)
 	}
 	r.followers[node] = offset
 	r.mu.Unlock()
-	before := l.HighWatermark()
 	r.advance(l)
 	if l.HighWatermark() != before {
 		r.watch.wake()
+		s.committed(r.tp)
 	}
 	return true
 }
@@ -119,6 +120,8 @@ type replicas struct {
 	hosted map[replicaKey]*replica
 
 	reports reports
+	// committed is told that followers moved a high watermark.
+	committed func(tp storage.TopicPartition)
 }
 
 type replicaKey struct {

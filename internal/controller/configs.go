@@ -150,9 +150,9 @@ func (v view) alterConfigs(r image.Resource, ops []configOp) ([]any, error) {
 	return records, nil
 }
 
-// checkTogether checks what a topic has after the changes.
+// checkTogether checks what a resource has after the changes.
 func (v view) checkTogether(r image.Resource, records []any) error {
-	if r.Type != image.TopicResource || len(records) == 0 || v.configs.CheckTogether == nil {
+	if len(records) == 0 || v.configs.CheckTogether == nil {
 		return nil
 	}
 	all := maps.Collect(v.Configs(r))
@@ -164,7 +164,7 @@ func (v view) checkTogether(r image.Resource, records []any) error {
 			all[c.Name] = *c.Value
 		}
 	}
-	if err := v.configs.CheckTogether(all); err != nil {
+	if err := v.configs.CheckTogether(r, all); err != nil {
 		return &Error{kerr.InvalidConfig, err.Error()}
 	}
 	return nil

@@ -75,9 +75,10 @@ type Configs struct {
 	// returns is the code of the answer, INVALID_CONFIG stands for any other
 	// error; its text is the message.
 	Validate func(r image.Resource, name string, value *string) error
-	// CheckTogether checks all that a topic sets after a change, each of which is
-	// valid. Its error is answered as INVALID_CONFIG; its text is the message.
-	CheckTogether func(topic map[string]string) error
+	// CheckTogether checks all that a resource sets after a change, each of which
+	// Validate allows. Its error is answered as INVALID_CONFIG; its text is the
+	// message.
+	CheckTogether func(r image.Resource, all map[string]string) error
 	// IsList reports whether APPEND and SUBTRACT are possible.
 	IsList func(t image.ResourceType, name string) bool
 	// Default returns the value of a configuration that is not set.
