@@ -25,6 +25,7 @@ import (
 // What a client may do where there is no authorizer, as bits of ACL operations.
 const (
 	topicOperations   = 0x0df8 // read, write, create, delete, alter, describe, describe and alter configs
+	groupOperations   = 0x0d48 // read, delete, describe, describe and alter configs
 	clusterOperations = 0x1fa0 // create, alter, describe, cluster action, describe and alter configs, idempotent write
 )
 

@@ -62,12 +62,27 @@ func TestEveryVersion(t *testing.T) {
 			return altering(topicKind, "t", alteration{"retention.ms", set, value("100000")})(s, errorCase{}).(kmsg.Request)
 		},
 		60: func(int16) kmsg.Request { return kmsg.NewPtrDescribeClusterRequest() },
+		68: func(int16) kmsg.Request {
+			q := kmsg.NewPtrConsumerGroupHeartbeatRequest()
+			q.Group, q.MemberID, q.RebalanceTimeoutMillis = "g", "m", 300000
+			q.SubscribedTopicNames, q.Topics = []string{"t"}, []kmsg.ConsumerGroupHeartbeatRequestTopic{}
+			return q
+		},
+		69: func(int16) kmsg.Request {
+			q := kmsg.NewPtrConsumerGroupDescribeRequest()
+			q.Groups, q.IncludeAuthorizedOperations = []string{"g"}, true
+			return q
+		},
 		75: func(int16) kmsg.Request { return kmsg.NewPtrDescribeTopicPartitionsRequest() },
 	}
 	for a := range s.b.apis.all {
 		for version := a.from; version <= a.max; version++ {
 			answer := s.request(version, requests[a.key](version))
 			code, message, fields := outcome(answer)
+			for code == kerr.NotCoordinator.Code || code == kerr.CoordinatorLoadInProgress.Code { // till the group is loaded
+				time.Sleep(time.Millisecond)
+				code, message, fields = outcome(s.request(version, requests[a.key](version)))
+			}
 			if code != 0 {
 				t.Errorf("%s v%d: code %d, %s", a.name, version, code, message)
 			}
@@ -142,8 +157,8 @@ func TestFeatures(t *testing.T) {
 	for version, want := range map[int16]string{
 		0: "", 2: "",
 		3: "metadata.version 7-33",
-		4: "eligible.leader.replicas.version 0-1, kraft.version 0-1, metadata.version 7-33",
-		5: "eligible.leader.replicas.version 0-1, kraft.version 0-1, metadata.version 7-33",
+		4: "eligible.leader.replicas.version 0-1, group.version 0-1, kraft.version 0-1, metadata.version 7-33",
+		5: "eligible.leader.replicas.version 0-1, group.version 0-1, kraft.version 0-1, metadata.version 7-33",
 	} {
 		r := s.request(version, software("kf", "1")(s, errorCase{}).(kmsg.Request)).(*kmsg.ApiVersionsResponse)
 		var supported, finalised []string
@@ -156,7 +171,7 @@ func TestFeatures(t *testing.T) {
 		if got := strings.Join(supported, ", "); got != want {
 			t.Errorf("v%d: supported %q, want %q", version, got, want)
 		}
-		if got := strings.Join(finalised, ", "); version >= 3 && got != "eligible.leader.replicas.version 1-1, metadata.version 33-33" {
+		if got := strings.Join(finalised, ", "); version >= 3 && got != "eligible.leader.replicas.version 1-1, group.version 1-1, metadata.version 33-33" {
 			t.Errorf("v%d: finalised %q", version, got)
 		}
 		if version >= 3 && r.FinalizedFeaturesEpoch < 0 {

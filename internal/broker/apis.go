@@ -22,6 +22,8 @@ func (b *Broker) newAPIs() *apiTable {
 		answers(0, 3, b.createPartitions),
 		answers(0, 1, b.incrementalAlterConfigs),
 		answers(0, 2, b.describeCluster),
+		replies(0, 1, b.consumerGroupHeartbeat),
+		replies(0, 1, b.consumerGroupDescribe),
 		answers(0, 0, b.describeTopicPartitions),
 	)
 }

@@ -488,6 +488,22 @@ func outcome(answer kmsg.Response) (code int16, message string, fields map[strin
 	case *kmsg.DescribeClusterResponse:
 		first(r.ErrorCode)
 		message = text(r.ErrorMessage)
+	case *kmsg.ConsumerGroupHeartbeatResponse:
+		first(r.ErrorCode)
+		message = text(r.ErrorMessage)
+		number("epoch", int64(r.MemberEpoch))
+		number("heartbeatMs", int64(r.HeartbeatIntervalMillis))
+		fields["member set"] = r.MemberID != nil && *r.MemberID != ""
+		if fields["assignment"] = "null"; r.Assignment != nil {
+			lists := [][]int32{}
+			for _, t := range r.Assignment.Topics {
+				lists = append(lists, t.Partitions)
+			}
+			fields["assignment"] = fmt.Sprint(lists)
+		}
+	case *kmsg.ConsumerGroupDescribeResponse:
+		first(r.Groups[0].ErrorCode)
+		message = text(r.Groups[0].ErrorMessage)
 	default:
 		panic(fmt.Sprintf("unknown answer %T", answer))
 	}

@@ -66,7 +66,11 @@ func (c *Coordinator) ConsumerGroupDescribe(q *kmsg.ConsumerGroupDescribeRequest
 			g.Group, g.ErrorCode = id, code
 			return g
 		}
-		if id == "" {
+		switch {
+		case !c.o.Config(id).ConsumerProtocol:
+			answer(refused(kerr.UnsupportedVersion.Code))
+			return
+		case id == "":
 			answer(refused(kerr.InvalidGroupID.Code))
 			return
 		}

@@ -1,6 +1,7 @@
 package group
 
 import (
+	"errors"
 	"maps"
 	"slices"
 	"time"
@@ -45,7 +46,11 @@ func (m *machine) fence(g *consumerGroup, members []*consumerMember) shard.Resul
 	for _, member := range members {
 		g.cancelTimers(m.shard, member.id)
 	}
-	return shard.Result{Records: records}
+	return shard.Result{Records: records, Then: func(err error) {
+		if err != nil && !errors.Is(err, shard.ErrTimeout) { // they are still there, and must be heard of
+			m.startTimers(g.groupID, members)
+		}
+	}}
 }
 
 // The kinds of timers and tasks of consumer groups.
@@ -80,7 +85,11 @@ func (m *machine) scheduleFenceIf(group, kind, member string, after time.Duratio
 			return shard.Result{}
 		}
 		m.log.Info("a member is fenced", "group", group, "member", member, "reason", reason)
-		return m.fence(g, []*consumerMember{g.members[member]})
+		r := m.fence(g, []*consumerMember{g.members[member]})
+		if !r.Replayed { // the timer tries again
+			r.Then = nil
+		}
+		return r
 	})
 }
 
@@ -104,11 +113,17 @@ func (m *machine) scheduleRebalance(group string, member *consumerMember) {
 
 // loadedConsumer starts the timers of a group that was loaded.
 func (m *machine) loadedConsumer(g *consumerGroup) {
-	timeout := milliseconds(m.o.Config(g.groupID).ConsumerSessionTimeout)
-	for id, member := range g.members {
-		m.scheduleSession(g.groupID, id, timeout)
+	m.startTimers(g.groupID, slices.Collect(maps.Values(g.members)))
+}
+
+// startTimers starts the timers of members as if they had been heard of. Kafka gives
+// classic members the session timeout of the others here too.
+func (m *machine) startTimers(group string, members []*consumerMember) {
+	timeout := milliseconds(m.o.Config(group).ConsumerSessionTimeout)
+	for _, member := range members {
+		m.scheduleSession(group, member.id, timeout)
 		if member.state == unrevoked {
-			m.scheduleRebalance(g.groupID, member)
+			m.scheduleRebalance(group, member)
 		}
 	}
 }

@@ -163,6 +163,10 @@ func (m *machine) consumerHeartbeat(from Client, q *kmsg.ConsumerGroupHeartbeatR
 		return nil, shard.Result{}, err
 	}
 	ch.finish()
+	if ch.old.classic != nil { // it need not join or sync any more
+		m.shard.Cancel(timerKey(consumerJoin, q.Group, member))
+		m.shard.Cancel(timerKey(consumerSync, q.Group, member))
+	}
 	m.scheduleSession(q.Group, member, milliseconds(ch.config.ConsumerSessionTimeout))
 
 	a := newHeartbeatAnswer(q)

@@ -159,3 +159,9 @@ func TestTraceOfTwoMembers(t *testing.T) {
 		describe("Empty epoch=6 assignment=6 members=0 uniform")
 	})
 }
+
+// sleep lets time pass, in ms.
+func (b *bench) sleep(ms int) {
+	time.Sleep(time.Duration(ms) * time.Millisecond)
+	synctest.Wait()
+}

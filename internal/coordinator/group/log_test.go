@@ -114,6 +114,7 @@ type bench struct {
 	image  *image.Image
 	build  *image.Builder
 	epoch  int32
+	read   int64 // what wrote has returned
 	*Coordinator
 }
 
