@@ -130,16 +130,13 @@ func (m *machine) endJoin(g *classicGroup) shard.Result {
 		member.unsynced = true
 	}
 	g.unsynced = len(g.order)
-	generation := g.generation
-	m.shard.Schedule(g.syncTimer, g.rebalanceTimeout(), func() shard.Result { return m.endSync(g, generation) })
+	m.shard.Schedule(g.syncTimer, g.rebalanceTimeout(), func() shard.Result { return m.endSync(g) })
 	return shard.Result{}
 }
 
-// endSync removes the members that did not fetch the assignment in time.
-func (m *machine) endSync(g *classicGroup, generation int32) shard.Result {
-	if g.generation != generation || g.unsynced == 0 || g.now != classicCompleting && g.now != classicStable {
-		return shard.Result{}
-	}
+// endSync removes the members that did not fetch the assignment in time. Nobody
+// calls it when all have, or when another rebalance began.
+func (m *machine) endSync(g *classicGroup) shard.Result {
 	for _, member := range slices.Clone(g.order) {
 		if member.unsynced {
 			m.log.Debug("a member did not sync", "group", g.groupID, "member", member.id)

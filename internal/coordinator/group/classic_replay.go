@@ -15,6 +15,9 @@ import (
 func (m *machine) replayClassic(key *grouprec.GroupMetadataKey, value *grouprec.GroupMetadataValue) {
 	if old := m.groups[key.Group]; old != nil {
 		old.forget(m.shard)
+		if g, ok := old.(*consumerGroup); ok {
+			m.dropConsumer(g)
+		}
 		delete(m.groups, key.Group)
 	}
 	if value == nil {
