@@ -32,12 +32,36 @@ func newCaseStage(t *testing.T, o Options) *stage {
 func TestEveryVersion(t *testing.T) {
 	s := newCaseStage(t, Options{})
 	s.request(9, s.produce(errorCase{}, "t", 1, oneBatch(3, []byte("v"))))
+	s.request(6, coordinatorOf(0, "g")(s, errorCase{}).(kmsg.Request)) // makes __consumer_offsets
 	requests := map[int16]func(version int16) kmsg.Request{
-		0:  func(int16) kmsg.Request { return s.produce(errorCase{}, "t", -1, batch75(plainHeader(1))) },
-		1:  func(v int16) kmsg.Request { return s.fetch(v, "t", 0) },
-		2:  func(int16) kmsg.Request { return at("t", -1)(s, errorCase{}).(kmsg.Request) },
-		3:  func(int16) kmsg.Request { return naming(false, "t")(s, errorCase{}).(kmsg.Request) },
+		0: func(int16) kmsg.Request { return s.produce(errorCase{}, "t", -1, batch75(plainHeader(1))) },
+		1: func(v int16) kmsg.Request { return s.fetch(v, "t", 0) },
+		2: func(int16) kmsg.Request { return at("t", -1)(s, errorCase{}).(kmsg.Request) },
+		3: func(int16) kmsg.Request { return naming(false, "t")(s, errorCase{}).(kmsg.Request) },
+		8: func(v int16) kmsg.Request {
+			q := kmsg.NewPtrOffsetCommitRequest()
+			q.Group, q.Generation = fmt.Sprintf("committed-%d", v), -1
+			q.Topics = []kmsg.OffsetCommitRequestTopic{{
+				Topic: "t", TopicID: s.b.image.Load().Topic("t").ID, Partitions: []kmsg.OffsetCommitRequestTopicPartition{{Offset: 5}},
+			}}
+			return q
+		},
+		9: func(v int16) kmsg.Request {
+			q := kmsg.NewPtrOffsetFetchRequest()
+			q.Group, q.Topics = "committed-2", []kmsg.OffsetFetchRequestTopic{{Topic: "t", Partitions: []int32{0}}}
+			g := kmsg.NewOffsetFetchRequestGroup()
+			g.Group = q.Group
+			g.Topics = []kmsg.OffsetFetchRequestGroupTopic{{Topic: "t", TopicID: s.b.image.Load().Topic("t").ID, Partitions: []int32{0}}}
+			q.Groups = []kmsg.OffsetFetchRequestGroup{g}
+			return q
+		},
 		10: func(int16) kmsg.Request { return coordinatorOf(0, "g")(s, errorCase{}).(kmsg.Request) },
+		15: func(int16) kmsg.Request {
+			q := kmsg.NewPtrDescribeGroupsRequest()
+			q.Groups = []string{"committed-2"}
+			return q
+		},
+		16: func(int16) kmsg.Request { return kmsg.NewPtrListGroupsRequest() },
 		18: func(int16) kmsg.Request { return software("kf", "1")(s, errorCase{}).(kmsg.Request) },
 		19: func(v int16) kmsg.Request {
 			q := creating(fmt.Sprintf("created-%d", v))(s, errorCase{}).(*kmsg.CreateTopicsRequest)
@@ -58,8 +82,19 @@ func TestEveryVersion(t *testing.T) {
 			q.Topics = append(q.Topics, t)
 			return q
 		},
+		42: func(v int16) kmsg.Request {
+			q := kmsg.NewPtrDeleteGroupsRequest()
+			q.Groups = []string{fmt.Sprintf("committed-%d", v+3)}
+			return q
+		},
 		44: func(int16) kmsg.Request {
 			return altering(topicKind, "t", alteration{"retention.ms", set, value("100000")})(s, errorCase{}).(kmsg.Request)
+		},
+		47: func(int16) kmsg.Request {
+			q := kmsg.NewPtrOffsetDeleteRequest()
+			q.Group = "committed-2"
+			q.Topics = []kmsg.OffsetDeleteRequestTopic{{Topic: "t", Partitions: []kmsg.OffsetDeleteRequestTopicPartition{{}}}}
+			return q
 		},
 		60: func(int16) kmsg.Request { return kmsg.NewPtrDescribeClusterRequest() },
 		68: func(int16) kmsg.Request {

@@ -1,0 +1,65 @@
+package broker
+
+import (
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"kf/internal/image"
+)
+
+// OffsetCommit, key 8, versions 2 to 10.
+//
+// Deviation from Kafka 4.4.0: the answer keeps the order of the request also when
+// some of it is refused.
+
+func (b *Broker) offsetCommit(c *call, q *kmsg.OffsetCommitRequest) {
+	answer := q.ResponseKind().(*kmsg.OffsetCommitResponse)
+	answer.Topics = make([]kmsg.OffsetCommitResponseTopic, len(q.Topics))
+	asked := *q // what the coordinator is asked: partitions that are there
+	asked.Topics = nil
+	var codes []*int16 // where its answers belong
+	im := b.image.Load()
+	for i := range q.Topics {
+		t := &q.Topics[i]
+		to := &answer.Topics[i]
+		to.Topic, to.TopicID = t.Topic, t.TopicID
+		to.Partitions = make([]kmsg.OffsetCommitResponseTopicPartition, len(t.Partitions))
+		topic, code := im.Topic(t.Topic), kerr.UnknownTopicOrPartition.Code
+		if q.Version >= 10 {
+			topic, code = im.TopicByID(t.TopicID), kerr.UnknownTopicID.Code
+		}
+		known := kmsg.OffsetCommitRequestTopic{}
+		if topic != nil {
+			known.Topic, known.TopicID, code = topic.Name, topic.ID, kerr.UnknownTopicOrPartition.Code
+		}
+		for j := range t.Partitions {
+			p := &to.Partitions[j]
+			p.Partition, p.ErrorCode = t.Partitions[j].Partition, code
+			if hasPartition(topic, p.Partition) {
+				known.Partitions = append(known.Partitions, t.Partitions[j])
+				codes = append(codes, &p.ErrorCode)
+			}
+		}
+		if len(known.Partitions) > 0 {
+			asked.Topics = append(asked.Topics, known)
+		}
+	}
+	if len(asked.Topics) == 0 {
+		c.reply(answer)
+		return
+	}
+	c.later()
+	b.groups.OffsetCommit(&asked, func(r *kmsg.OffsetCommitResponse) {
+		for _, t := range r.Topics {
+			for _, p := range t.Partitions {
+				*codes[0], codes = p.ErrorCode, codes[1:]
+			}
+		}
+		c.reply(answer)
+	})
+}
+
+// hasPartition reports whether a topic, nil if there is none, has a partition.
+func hasPartition(t *image.Topic, partition int32) bool {
+	return t != nil && t.Partition(partition) != nil
+}
