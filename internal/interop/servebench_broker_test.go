@@ -25,6 +25,7 @@ import (
 type rival struct {
 	name       string
 	persistent bool // it keeps its data when it ends
+	files      bool // it keeps it in Kafka's files
 	// prepare makes an empty directory ready, if it needs that.
 	prepare func(b *testing.B, dir, address string)
 	command func(dir, address string) *exec.Cmd
@@ -37,17 +38,23 @@ func brokerNames(brokers []rival) (names []string) {
 	return names
 }
 
-func newRival(b *testing.B, name string) rival {
+// newRival returns a broker with Kafka's settings, such as log.segment.bytes=1024,
+// which kfake does not know.
+func newRival(b *testing.B, name string, settings []string) rival {
 	switch name {
 	case "kf":
 		kf := buildKF(b, b.TempDir())
-		return rival{name: name, persistent: true, command: func(dir, address string) *exec.Cmd {
-			return exec.Command(kf, "serve", "--data-dir", filepath.Join(dir, "data"), "--listen", address)
+		return rival{name: name, persistent: true, files: true, command: func(dir, address string) *exec.Cmd {
+			c := exec.Command(kf, "serve", "--data-dir", filepath.Join(dir, "data"), "--listen", address)
+			for _, setting := range settings {
+				c.Args = append(c.Args, "-c", setting)
+			}
+			return c
 		}}
 	case "kafka":
 		k := newKafka(b)
-		return rival{name: name, persistent: true,
-			prepare: func(b *testing.B, dir, address string) { formatKafka(b, k, dir, address) },
+		return rival{name: name, persistent: true, files: true,
+			prepare: func(b *testing.B, dir, address string) { formatKafka(b, k, dir, address, settings) },
 			command: func(dir, address string) *exec.Cmd { return kafkaServer(k, dir) },
 		}
 	default:
@@ -62,9 +69,9 @@ func newRival(b *testing.B, name string) rival {
 	}
 }
 
-// formatKafka writes the properties of a node with Kafka's defaults and formats
-// its directory.
-func formatKafka(b *testing.B, k *kafka, dir, address string) {
+// formatKafka writes the properties of a node with Kafka's defaults, apart from
+// settings, and formats its directory.
+func formatKafka(b *testing.B, k *kafka, dir, address string, settings []string) {
 	controller := freePort(b)
 	properties := fmt.Sprintf(`process.roles=broker,controller
 node.id=1
@@ -77,7 +84,8 @@ log.dirs=%[3]s
 offsets.topic.replication.factor=1
 transaction.state.log.replication.factor=1
 transaction.state.log.min.isr=1
-`, address, controller, filepath.Join(dir, "data"))
+%[4]s
+`, address, controller, filepath.Join(dir, "data"), strings.Join(settings, "\n"))
 	if err := os.WriteFile(filepath.Join(dir, "server.properties"), []byte(properties), 0o644); err != nil {
 		b.Fatal(err)
 	}

@@ -24,25 +24,37 @@ import (
 // all of them alike. It prints a table of medians and asserts nothing about them.
 //
 // KF_BENCH_MIB (512) is the data of one produce measurement in MiB,
-// KF_BENCH_ROUNDS (3) the number of rounds, and KF_BENCH_ONLY a list of brokers
-// (kf, kafka, kfake, kfake-mem) and of measurements (restart, the names of the
-// codecs, latency, partitions) to do without the others.
+// KF_BENCH_ROUNDS (3) the number of rounds. KF_BENCH_ONLY chooses among the brokers
+// and the measurements: restart, the names of the codecs, latency, partitions.
 func BenchmarkServe(b *testing.B) {
-	plan := newServePlan(b)
-	results := &results{brokers: brokerNames(plan.brokers)}
-	for round := range plan.rounds {
-		for _, r := range plan.brokers {
-			fmt.Printf("round %d of %d: %s\n", round+1, plan.rounds, r.name)
-			plan.measure(b, r, func(m metric, value float64) {
+	only := newSelection(b)
+	if !only.wants(serveMeasurements...) {
+		return
+	}
+	plan := newServePlan(b, only)
+	compare(b, plan.brokers, plan.rounds, plan.measure,
+		fmt.Sprintf("kf serve beside others: medians of %d rounds, %d MiB per measurement in records of 1 KiB, 6 partitions, acks=all", plan.rounds, plan.mib))
+}
+
+// compare lets the brokers take turns at what measure does, and prints the medians.
+func compare(b *testing.B, brokers []rival, rounds int, measure func(*testing.B, rival, reporter), caption string) {
+	results := &results{brokers: brokerNames(brokers)}
+	for round := range rounds {
+		for _, r := range brokers {
+			fmt.Printf("round %d of %d: %s\n", round+1, rounds, r.name)
+			measure(b, r, func(m metric, value float64) {
 				results.add(m, r.name, value)
 				fmt.Printf("  %*s %s\n", -nameWidth, m.name, m.text(value))
 			})
 		}
 	}
-	fmt.Printf("\nkf serve beside others: medians of %d rounds, %d MiB per measurement in records of 1 KiB, 6 partitions, acks=all\n", plan.rounds, plan.mib)
+	fmt.Printf("\n%s\n", caption)
 	results.print(os.Stdout)
 	b.ReportMetric(0, "ns/op")
 }
+
+// A reporter takes what was measured.
+type reporter func(metric, float64)
 
 // A servePlan says what is measured on whom.
 type servePlan struct {
@@ -60,62 +72,29 @@ type codecName struct {
 	codec kgo.CompressionCodec
 }
 
-func newServePlan(b *testing.B) *servePlan {
+func newServePlan(b *testing.B, only selection) *servePlan {
 	codecs := []codecName{
 		{"none", kgo.NoCompression()}, {"gzip", kgo.GzipCompression()}, {"snappy", kgo.SnappyCompression()},
 		{"lz4", kgo.Lz4Compression()}, {"zstd", kgo.ZstdCompression()},
 	}
-	only := strings.FieldsFunc(os.Getenv("KF_BENCH_ONLY"), func(r rune) bool { return r == ',' || r == ' ' })
-	known := []string{"kf", "kafka", "kfake", "kfake-mem", "restart", "latency", "partitions"}
-	for _, c := range codecs {
-		known = append(known, c.name)
-	}
-	for _, word := range only {
-		if !slices.Contains(known, word) {
-			b.Fatalf("KF_BENCH_ONLY: %q is none of %s", word, strings.Join(known, ", "))
-		}
-	}
-	const brokers = 4
-	// wanted reports whether a word of group is to be done: that it is named, or
-	// that nothing of the group is.
-	wanted := func(word string, group []string) bool {
-		return slices.Contains(only, word) || !slices.ContainsFunc(only, func(w string) bool { return slices.Contains(group, w) })
-	}
 	p := &servePlan{
+		brokers:    only.rivals(b),
 		rounds:     intFromEnv(b, "KF_BENCH_ROUNDS", 3),
 		mib:        intFromEnv(b, "KF_BENCH_MIB", 512),
-		restart:    wanted("restart", known[brokers:]),
-		latency:    wanted("latency", known[brokers:]),
-		partitions: wanted("partitions", known[brokers:]),
+		restart:    only.wants("restart"),
+		latency:    only.wants("latency"),
+		partitions: only.wants("partitions"),
 	}
 	for _, c := range codecs {
-		if wanted(c.name, known[brokers:]) {
+		if only.wants(c.name) {
 			p.codecs = append(p.codecs, c)
-		}
-	}
-	for _, name := range known[:brokers] {
-		// kfake without a directory keeps nothing, so it is no match unless asked for.
-		if wanted(name, known[:brokers]) && (name != "kfake-mem" || slices.Contains(only, name)) {
-			p.brokers = append(p.brokers, newRival(b, name))
 		}
 	}
 	return p
 }
 
-func intFromEnv(b *testing.B, name string, value int) int {
-	text := os.Getenv(name)
-	if text == "" {
-		return value
-	}
-	n, err := strconv.Atoi(text)
-	if err != nil || n < 1 {
-		b.Fatalf("%s=%q is no positive number", name, text)
-	}
-	return n
-}
-
 // measure does one round on one broker and tells report what it finds.
-func (p *servePlan) measure(b *testing.B, r rival, report func(metric, float64)) {
+func (p *servePlan) measure(b *testing.B, r rival, report reporter) {
 	ctx, cancel := context.WithTimeout(b.Context(), 15*time.Minute)
 	defer cancel()
 	dir, err := os.MkdirTemp("", "kf-bench-")
@@ -177,7 +156,7 @@ func (p *servePlan) measure(b *testing.B, r rival, report func(metric, float64))
 }
 
 // manyPartitions measures what 1,000 partitions with little in them cost.
-func (p *servePlan) manyPartitions(ctx context.Context, b *testing.B, r rival, report func(metric, float64)) {
+func (p *servePlan) manyPartitions(ctx context.Context, b *testing.B, r rival, report reporter) {
 	// The directory stays until the end: ext4 makes files slowly after many were
 	// deleted.
 	dir := b.TempDir()
