@@ -30,7 +30,7 @@ func newCaseStage(t *testing.T, o Options) *stage {
 
 // Every version of every API answers a sound request without an error.
 func TestEveryVersion(t *testing.T) {
-	s := newCaseStage(t, Options{})
+	s := newCaseStage(t, Options{Properties: map[string]string{"group.initial.rebalance.delay.ms": "0"}})
 	s.request(9, s.produce(errorCase{}, "t", 1, oneBatch(3, []byte("v"))))
 	s.request(6, coordinatorOf(0, "g")(s, errorCase{}).(kmsg.Request)) // makes __consumer_offsets
 	requests := map[int16]func(version int16) kmsg.Request{
@@ -56,6 +56,26 @@ func TestEveryVersion(t *testing.T) {
 			return q
 		},
 		10: func(int16) kmsg.Request { return coordinatorOf(0, "g")(s, errorCase{}).(kmsg.Request) },
+		11: func(v int16) kmsg.Request {
+			join := joining("joined-"+itoa(v), "")(s, errorCase{}).(*kmsg.JoinGroupRequest)
+			if v >= 4 {
+				join.MemberID = s.request(v, join).(*kmsg.JoinGroupResponse).MemberID
+			}
+			return join
+		},
+		12: func(v int16) kmsg.Request {
+			s.group.generation = 1
+			return beating("joined-"+itoa(v), "me", 0)(s, errorCase{}).(kmsg.Request)
+		},
+		13: func(v int16) kmsg.Request {
+			leave := leaving("joined-"+itoa(v), "me", nil)(s, errorCase{}).(*kmsg.LeaveGroupRequest)
+			leave.MemberID = leave.Members[0].MemberID
+			return leave
+		},
+		14: func(v int16) kmsg.Request {
+			s.request(3, joining("synced-"+itoa(v), "")(s, errorCase{}).(kmsg.Request))
+			return syncing("synced-"+itoa(v), "me")(s, errorCase{}).(kmsg.Request)
+		},
 		15: func(int16) kmsg.Request {
 			q := kmsg.NewPtrDescribeGroupsRequest()
 			q.Groups = []string{"committed-2"}

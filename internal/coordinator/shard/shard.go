@@ -258,6 +258,9 @@ func (s *Shard) overdue() {
 func (s *Shard) Committed() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if len(s.pending) == 0 {
+		return // nor is the log asked, which may not be open
+	}
 	mark := s.o.Log.HighWatermark()
 	s.settle(func(p pending) (bool, error) { return p.next <= mark, nil })
 }
