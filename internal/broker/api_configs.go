@@ -31,7 +31,7 @@ func (b *Broker) describeConfigs(c *call, q *kmsg.DescribeConfigsRequest) kmsg.R
 	for i := range q.Resources {
 		asked := &q.Resources[i]
 		to := kmsg.NewDescribeConfigsResponseResource()
-		to.ResourceType, to.ResourceName = asked.ResourceType, asked.ResourceName
+		to.ResourceType, to.ResourceName, to.ErrorMessage = asked.ResourceType, asked.ResourceName, new("")
 		key := resourceKey{asked.ResourceType, asked.ResourceName}
 		if seen[key] {
 			to.ErrorCode, to.ErrorMessage = kerr.InvalidRequest.Code, &twice

@@ -1,5 +1,6 @@
 // Command demo is the client in "make demo": it writes a few records, always the
-// same, so that a test knows what the demo prints.
+// same, so that a test knows what the demo prints, reads some of them in a group, and
+// shows how far that has come.
 //
 //	demo ADDR TOPIC
 package main
@@ -10,6 +11,7 @@ import (
 	"os"
 	"time"
 
+	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
@@ -20,18 +22,33 @@ func main() {
 	}
 }
 
+// group is the group that reads the records.
+const group = "fulfilment"
+
 func run(args []string) error {
 	if len(args) != 2 {
 		return fmt.Errorf("want an address and a topic, got %q", args)
 	}
-	client, err := kgo.NewClient(kgo.SeedBrokers(args[0]), kgo.DefaultProduceTopic(args[1]),
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	addr, topic := kgo.SeedBrokers(args[0]), args[1]
+	if err := produce(ctx, addr, topic); err != nil {
+		return err
+	}
+	fmt.Printf("3 records are acknowledged by the broker at %s\n", args[0])
+	if err := consume(ctx, addr, topic); err != nil {
+		return err
+	}
+	return showLag(ctx, addr)
+}
+
+func produce(ctx context.Context, addr kgo.Opt, topic string) error {
+	client, err := kgo.NewClient(addr, kgo.DefaultProduceTopic(topic),
 		kgo.RecordPartitioner(kgo.ManualPartitioner()), kgo.ProducerBatchCompression(kgo.ZstdCompression()))
 	if err != nil {
 		return err
 	}
 	defer client.Close()
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
-	defer cancel()
 	at := time.Date(2026, 11, 30, 9, 0, 0, 0, time.UTC)
 	for _, batch := range [][]*kgo.Record{
 		{
@@ -46,6 +63,51 @@ func run(args []string) error {
 			return err
 		}
 	}
-	fmt.Printf("3 records are acknowledged by the broker at %s\n", args[0])
+	return nil
+}
+
+// consume reads two records as a member of the group, and commits them.
+func consume(ctx context.Context, addr kgo.Opt, topic string) error {
+	client, err := kgo.NewClient(addr, kgo.ConsumerGroup(group), kgo.ConsumeTopics(topic), kgo.DisableAutoCommit(),
+		kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()))
+	if err != nil {
+		return err
+	}
+	defer client.Close()
+	for left := 2; left > 0; {
+		fetches := client.PollRecords(ctx, left)
+		if err := fetches.Err(); err != nil {
+			return err
+		}
+		left -= fetches.NumRecords()
+		for _, r := range fetches.Records() {
+			fmt.Printf("group %s read %s-%d offset %d, key %s\n", group, r.Topic, r.Partition, r.Offset, r.Key)
+		}
+		if err := client.CommitRecords(ctx, fetches.Records()...); err != nil {
+			return err
+		}
+	}
+	return client.LeaveGroupContext(ctx)
+}
+
+// showLag prints how far the group is behind.
+func showLag(ctx context.Context, addr kgo.Opt) error {
+	client, err := kgo.NewClient(addr)
+	if err != nil {
+		return err
+	}
+	defer client.Close()
+	lags, err := kadm.NewClient(client).Lag(ctx, group)
+	if err == nil {
+		err = lags.Error()
+	}
+	if err != nil {
+		return err
+	}
+	for _, l := range lags[group].Lag.Sorted() {
+		if l.Commit.At >= 0 {
+			fmt.Printf("group %s has read %s-%d up to offset %d of %d: its lag is %d\n", group, l.Topic, l.Partition, l.Commit.At, l.End.Offset, l.Lag)
+		}
+	}
 	return nil
 }

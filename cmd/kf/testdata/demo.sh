@@ -34,8 +34,9 @@ cd "$tmp" || exit 1
 
 heading 'A broker'
 why 'On the loopback interface, ready in some milliseconds. Any Kafka client can use it.'
-printf '\n$ kf serve --data-dir data --topic orders:2 &\n'
-kf serve --data-dir data --topic orders:2 --listen 127.0.0.1:0 --ready-file ready --log-level warn >out 2>&1 &
+settings=(-c offsets.topic.num.partitions=1 -c group.initial.rebalance.delay.ms=0)
+printf '\n$ kf serve --data-dir data --topic orders:2 %s &\n' "${settings[*]}"
+kf serve --data-dir data --topic orders:2 "${settings[@]}" --listen 127.0.0.1:0 --ready-file ready --log-level warn >out 2>&1 &
 broker=$!
 for _ in $(seq 500); do
     [ -e ready ] && break
