@@ -141,10 +141,13 @@ func newBench(t testing.TB, topics map[string]int32) *bench {
 }
 
 // addTopic adds a topic to the next image.
-func (b *bench) addTopic(name string, partitions int32) {
+func (b *bench) addTopic(name string, partitions int32) { b.addTopicAs(name, name, partitions) }
+
+// addTopicAs adds a topic whose id is made of another text.
+func (b *bench) addTopicAs(name, as string, partitions int32) {
 	b.t.Helper()
 	var id wire.UUID
-	copy(id[:], name)
+	copy(id[:], as)
 	records := []any{&kraftrec.TopicRecord{Name: name, TopicID: id}}
 	for i := range partitions {
 		records = append(records, &kraftrec.PartitionRecord{PartitionID: i, TopicID: id, Replicas: []int32{1}, ISR: []int32{1}, Leader: 1})

@@ -167,9 +167,12 @@ func TestExpiry(t *testing.T) {
 		q := commitOf("live", 9, part{"t", 0, 5}, part{"read", 0, 5})
 		q.MemberID, q.Generation = "m", 3
 		b.must(q)
-		own := commitOf("own", 4, part{"t", 0, 5})
-		own.RetentionTimeMillis = 90 * time.Second.Milliseconds()
-		b.must(own)
+		b.stable("idle") // has members and no offsets
+		for id, after := range map[string]time.Duration{"own": 2 * time.Minute, "late": 2*time.Minute + time.Millisecond} {
+			own := commitOf(id, 4, part{"t", 0, 5})
+			own.RetentionTimeMillis = after.Milliseconds()
+			b.must(own)
+		}
 		b.must(commitOf("pending", 9, part{"t", 0, 5}))
 		b.transact(7, offsetRecord("pending", "t", 0, 9))
 
@@ -183,6 +186,8 @@ func TestExpiry(t *testing.T) {
 		pass(2*time.Minute + time.Second)
 		left("own", "")
 		there("own", false)
+		left("late", "t-0=5")
+		there("idle", true)
 		left("simple", "t-0=5")
 		pass(28 * time.Minute)
 		b.must(commitOf("simple", 9, part{"t", 1, 6}))
