@@ -51,14 +51,15 @@ type classicGroup struct {
 	generation int32
 	leader     *classicMember // nil if there are no members
 
-	members  map[string]*classicMember
-	order    []*classicMember          // the members as they came
-	static   map[string]*classicMember // by instance id
-	pending  map[string]bool           // ids that were given out and not yet used to join
-	joining  int                       // members that wait for the join phase to end
-	unsynced int                       // members that have yet to fetch the assignment
-	support  map[string]int            // how many members support an assignor
-	grown    bool                      // somebody joined since the initial delay began
+	members   map[string]*classicMember
+	order     []*classicMember          // the members as they came
+	static    map[string]*classicMember // by instance id
+	pending   map[string]bool           // ids that were given out and not yet used to join
+	joining   int                       // members that wait for the join phase to end
+	unsynced  int                       // members that have yet to fetch the assignment
+	support   map[string]int            // how many members support an assignor
+	assigning int32                     // the generation whose assignment was written last
+	grown     bool                      // somebody joined since the initial delay began
 
 	// topics are those that the members of this generation subscribe to, nil if
 	// they are unknown: another protocol type, or metadata that cannot be read.

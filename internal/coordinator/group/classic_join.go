@@ -230,8 +230,9 @@ func (m *machine) takeOver(j *classicJoin, g *classicGroup, old *classicMember, 
 	}
 	return shard.Result{Records: []shard.Record{g.record(nil)}, Replayed: true, Then: func(err error) {
 		switch {
-		case member.join == nil || g.members[id] != member:
-			// Another instance took its place, it left, or a rebalance began and ended.
+		case member.join == nil:
+			// It was answered: another instance took its place, it left, or a
+			// rebalance began and ended.
 		case err != nil:
 			m.log.Warn("the new id of a static member could not be written", "group", g.groupID, "member", id, "error", err)
 			r := g.joined(member)

@@ -290,8 +290,12 @@ func TestClassicAssignmentLate(t *testing.T) {
 		again := b.sync(syncRequest(m1, 2, m1+"=z"))
 		want(t, "superseded", synced.get().ErrorCode, kerr.RebalanceInProgress)
 		b.release()
-		if r := again.get(); string(r.MemberAssignment) != "y" { // the first to be committed
+		if r := again.get(); string(r.MemberAssignment) != "y" { // the one that was written first
 			t.Errorf("sync: %+v", r)
+		}
+		b.restart()
+		if r := b.describe(); string(r.Members[0].MemberAssignment) != "y" {
+			t.Errorf("the log has %+v", r)
 		}
 		b.hold()
 		joinedAs(t, b.join(joinRequest(m1, "range")).get(), 3, m1, m1)
@@ -320,7 +324,10 @@ func TestClassicNewGroupFails(t *testing.T) {
 			id := b.join(joinRequest("", "range")).get().MemberID
 			b.log.fail(nil)
 			want(t, "join", b.join(joinRequest(id, "range")).get().ErrorCode, kerr.UnknownMemberID)
-			time.Sleep(10 * time.Second)
+			time.Sleep(10 * time.Minute)
+			if n := len(b.log.records(t, 0)); n > 0 {
+				t.Errorf("%d records of a group that is not there", n)
+			}
 			b.stable(staticRequest("i", "", "range"))
 		})
 	}
@@ -407,6 +414,18 @@ func TestClassicTakeOverLate(t *testing.T) {
 		want(t, "late", next.get().ErrorCode, kerr.CoordinatorNotAvailable)
 		if r := b.describe(); len(r.Members) != 1 || r.State != "Stable" || string(r.Members[0].ProtocolMetadata) == "c" {
 			t.Errorf("%+v", r)
+		}
+	})
+	run(func(b classicBench, joined answer[*kmsg.JoinGroupResponse]) {
+		pending := b.join(joinRequest("", "range")).get().MemberID // keeps the join phase open
+		other := b.join(staticRequest("j", "", "range"))
+		b.release()
+		joined.waits()
+		b.leave(pending)
+		r := joined.get()
+		joinedAs(b.t, other.get(), 2, r.MemberID)
+		if r.Generation != 2 || len(r.Members) != 2 || r.SkipAssignment {
+			b.t.Errorf("%+v", r)
 		}
 	})
 	run(func(b classicBench, joined answer[*kmsg.JoinGroupResponse]) {

@@ -51,9 +51,12 @@ func (m *machine) syncClassic(g *classicGroup, q *kmsg.SyncGroupRequest, reply f
 	// As with JoinGroup, Kafka leaves an older request without an answer.
 	member.answerSync(syncError(kerr.RebalanceInProgress.Code))
 	member.sync = reply
-	if g.leader != member {
+	// A leader that asks again waits for what it sent first. Kafka writes the
+	// second assignment as well, and whoever loads it disagrees with the members.
+	if g.leader != member || g.assigning == g.generation {
 		return shard.Result{}
 	}
+	g.assigning = g.generation
 	assigned := make(map[string][]byte, len(g.members))
 	for _, a := range q.GroupAssignment {
 		assigned[a.MemberID] = bytes.Clone(a.MemberAssignment)
