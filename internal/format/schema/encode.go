@@ -16,8 +16,11 @@ import (
 // error what it returns has the bytes of dst only.
 func Append(dst []byte, v any, version int16) ([]byte, error) {
 	rv := reflect.ValueOf(v).Elem()
-	e := encoder{version}
-	out, err := e.encode(dst, rv, planOf(rv.Type()))
+	return appendMessage(dst, rv, planOf(rv.Type()), version)
+}
+
+func appendMessage(dst []byte, v reflect.Value, p *plan, version int16) ([]byte, error) {
+	out, err := encoder{version}.encode(dst, v, p)
 	if err != nil {
 		return dst, err
 	}
@@ -49,7 +52,7 @@ func (e encoder) encode(dst []byte, v reflect.Value, p *plan) ([]byte, error) {
 		}
 	}
 	var unknown Tags
-	if p.unknown >= 0 {
+	if p.unknown >= 0 && v.Field(p.unknown).Len() > 0 {
 		unknown = *v.Field(p.unknown).Addr().Interface().(*Tags)
 	}
 	if !flexible {
@@ -88,39 +91,37 @@ func appendTag(dst []byte, tag Tag) []byte {
 }
 
 func (e encoder) field(dst []byte, v reflect.Value, f *field, flexible bool) ([]byte, error) {
-	ptr := v.Addr().Interface()
 	switch f.kind {
 	case kindBool:
-		if *ptr.(*bool) {
+		if v.Bool() {
 			return append(dst, 1), nil
 		}
 		return append(dst, 0), nil
 	case kindInt8:
-		return append(dst, byte(*ptr.(*int8))), nil
+		return append(dst, byte(v.Int())), nil
 	case kindInt16:
-		return binary.BigEndian.AppendUint16(dst, uint16(*ptr.(*int16))), nil
+		return binary.BigEndian.AppendUint16(dst, uint16(v.Int())), nil
 	case kindInt32:
-		return binary.BigEndian.AppendUint32(dst, uint32(*ptr.(*int32))), nil
+		return binary.BigEndian.AppendUint32(dst, uint32(v.Int())), nil
 	case kindInt64:
-		return binary.BigEndian.AppendUint64(dst, uint64(*ptr.(*int64))), nil
+		return binary.BigEndian.AppendUint64(dst, uint64(v.Int())), nil
 	case kindUint16:
-		return binary.BigEndian.AppendUint16(dst, *ptr.(*uint16)), nil
+		return binary.BigEndian.AppendUint16(dst, uint16(v.Uint())), nil
 	case kindUint32:
-		return binary.BigEndian.AppendUint32(dst, *ptr.(*uint32)), nil
+		return binary.BigEndian.AppendUint32(dst, uint32(v.Uint())), nil
 	case kindFloat64:
-		return binary.BigEndian.AppendUint64(dst, math.Float64bits(*ptr.(*float64))), nil
+		return binary.BigEndian.AppendUint64(dst, math.Float64bits(v.Float())), nil
 	case kindUUID:
-		return append(dst, ptr.(*wire.UUID)[:]...), nil
+		return append(dst, v.Bytes()...), nil
 	case kindString:
-		return appendString(dst, *ptr.(*string), flexible)
+		return appendString(dst, v.String(), flexible)
 	case kindNullableString:
-		s := *ptr.(**string)
-		if s == nil {
+		if v.IsNil() {
 			return appendLength(dst, -1, flexible, true), nil
 		}
-		return appendString(dst, *s, flexible)
+		return appendString(dst, v.Elem().String(), flexible)
 	case kindBytes:
-		p := *ptr.(*[]byte)
+		p := v.Bytes()
 		if p == nil && f.nullable {
 			return appendLength(dst, -1, flexible, false), nil
 		}
@@ -148,6 +149,7 @@ func (e encoder) field(dst []byte, v reflect.Value, f *field, flexible bool) ([]
 		return nil, fmt.Errorf("%w: %d elements", ErrLength, n)
 	}
 	dst = appendLength(dst, n, flexible, false)
+	ptr := v.Addr().Interface()
 	var err error
 	switch f.kind {
 	case kindInt16s:
@@ -211,7 +213,7 @@ func isDefault(v reflect.Value, f *field) bool {
 	case kindFloat64:
 		return v.Float() == 0
 	case kindUUID:
-		return v.Addr().Interface().(*wire.UUID).IsZero()
+		return v.IsZero()
 	case kindString:
 		return v.Len() == 0
 	case kindStruct:

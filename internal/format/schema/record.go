@@ -49,18 +49,16 @@ type CoordinatorType struct {
 	Name               string // as Kafka spells its enum: OFFSET_COMMIT
 	key                func() any
 	value              func() any
-	keyType, valueType reflect.Type
-	lowest, highest    int16 // versions of the value
+	keyType            reflect.Type
+	keyPlan, valuePlan *plan
 }
 
 // NewCoordinatorType returns the type whose records have the keys K and values V.
 func NewCoordinatorType[K, V any](name string) CoordinatorType {
-	t := CoordinatorType{
+	return CoordinatorType{
 		Name: name, key: func() any { return new(K) }, value: func() any { return new(V) },
-		keyType: reflect.TypeFor[*K](), valueType: reflect.TypeFor[*V](),
+		keyType: reflect.TypeFor[*K](), keyPlan: planOf(reflect.TypeFor[K]()), valuePlan: planOf(reflect.TypeFor[V]()),
 	}
-	t.lowest, t.highest = Versions(new(V))
-	return t
 }
 
 // A Coordinator knows the records of a coordinator's topic. Their key is int16
@@ -69,17 +67,28 @@ func NewCoordinatorType[K, V any](name string) CoordinatorType {
 //
 // Source: Kafka 4.4.0, CoordinatorRecordSerde.java.
 type Coordinator struct {
-	types map[int16]CoordinatorType
+	types []*CoordinatorType     // by number, nil where there is none
 	ids   map[reflect.Type]int16 // of keys
 }
 
-// NewCoordinator returns the coordinator with these types.
+// NewCoordinator returns the coordinator with these types, by their numbers.
 func NewCoordinator(types map[int16]CoordinatorType) *Coordinator {
-	c := &Coordinator{types, map[reflect.Type]int16{}}
-	for id, t := range types {
+	c := &Coordinator{ids: make(map[reflect.Type]int16)}
+	for _, id := range slices.Sorted(maps.Keys(types)) {
+		t := types[id]
+		c.types = append(c.types, make([]*CoordinatorType, int(id)-len(c.types))...)
+		c.types = append(c.types, &t)
 		c.ids[t.keyType] = id
 	}
 	return c
+}
+
+// find returns a record type, nil for an unknown one.
+func (c *Coordinator) find(id int16) *CoordinatorType {
+	if id < 0 || int(id) >= len(c.types) {
+		return nil
+	}
+	return c.types[id]
 }
 
 // A CoordinatorRecord is one of them, decoded.
@@ -93,14 +102,19 @@ type CoordinatorRecord struct {
 }
 
 // Name returns the name of a record type, "" if it is unknown.
-func (c *Coordinator) Name(id int16) string { return c.types[id].Name }
+func (c *Coordinator) Name(id int16) string {
+	if t := c.find(id); t != nil {
+		return t.Name
+	}
+	return ""
+}
 
 // Types returns the numbers of the record types, rising.
-func (c *Coordinator) Types() []int16 { return slices.Sorted(maps.Keys(c.types)) }
+func (c *Coordinator) Types() []int16 { return slices.Sorted(maps.Values(c.ids)) }
 
 // New returns a new key and value of a type, both zero; nil for an unknown one.
 func (c *Coordinator) New(id int16) (key, value any) {
-	if t, ok := c.types[id]; ok {
+	if t := c.find(id); t != nil {
 		return t.key(), t.value()
 	}
 	return nil, nil
@@ -128,13 +142,13 @@ func (c *Coordinator) DecodeKey(key []byte) (CoordinatorRecord, error) {
 	if err := cur.Err(); err != nil {
 		return CoordinatorRecord{}, &RecordError{"key", -1, -1, "Could not read version from key's buffer.", err}
 	}
-	t, ok := c.types[rec.Type]
-	if !ok {
+	t := c.find(rec.Type)
+	if t == nil {
 		return rec, &RecordError{"key", rec.Type, -1, fmt.Sprintf("Found an unknown record type %d", rec.Type),
 			fmt.Errorf("%w: %d", ErrUnknownType, rec.Type)}
 	}
 	body := t.key()
-	if err := Decode(&cur, body, 0); err != nil {
+	if err := decode(&cur, reflect.ValueOf(body).Elem(), t.keyPlan, 0); err != nil {
 		return rec, bodyError("key", rec.Type, rec.Type, err)
 	}
 	rec.Key, rec.KeyUnread = body, cur.Len()
@@ -144,8 +158,8 @@ func (c *Coordinator) DecodeKey(key []byte) (CoordinatorRecord, error) {
 // DecodeValue decodes value, which is not nil, into rec, whose Type says what
 // it is.
 func (c *Coordinator) DecodeValue(rec *CoordinatorRecord, value []byte) error {
-	t, ok := c.types[rec.Type]
-	if !ok {
+	t := c.find(rec.Type)
+	if t == nil {
 		return &RecordError{"value", rec.Type, -1, fmt.Sprintf("Found an unknown record type %d", rec.Type),
 			fmt.Errorf("%w: %d", ErrUnknownType, rec.Type)}
 	}
@@ -154,12 +168,12 @@ func (c *Coordinator) DecodeValue(rec *CoordinatorRecord, value []byte) error {
 	if err := cur.Err(); err != nil {
 		return &RecordError{"value", rec.Type, -1, "Could not read version from value's buffer.", err}
 	}
-	if version < t.lowest || version > t.highest {
+	if p := t.valuePlan; version < p.min || version > p.max {
 		return &RecordError{"value", rec.Type, version, fmt.Sprintf("Found an unknown record version %d for %d type", version, rec.Type),
-			fmt.Errorf("%w: %d, known are %d to %d", ErrUnknownVersion, version, t.lowest, t.highest)}
+			fmt.Errorf("%w: %d, known are %d to %d", ErrUnknownVersion, version, p.min, p.max)}
 	}
 	body := t.value()
-	if err := Decode(&cur, body, version); err != nil {
+	if err := decode(&cur, reflect.ValueOf(body).Elem(), t.valuePlan, version); err != nil {
 		return bodyError("value", rec.Type, version, err)
 	}
 	rec.Version, rec.Value, rec.ValueUnread = version, body, cur.Len()
@@ -185,7 +199,7 @@ func (c *Coordinator) AppendKey(dst []byte, key any) ([]byte, error) {
 	if !ok {
 		return dst, fmt.Errorf("%w: no key is a %T", ErrUnknownType, key)
 	}
-	out, err := Append(binary.BigEndian.AppendUint16(dst, uint16(id)), key, 0)
+	out, err := appendMessage(binary.BigEndian.AppendUint16(dst, uint16(id)), reflect.ValueOf(key).Elem(), c.types[id].keyPlan, 0)
 	if err != nil {
 		return dst, err
 	}
@@ -194,10 +208,12 @@ func (c *Coordinator) AppendKey(dst []byte, key any) ([]byte, error) {
 
 // AppendValue appends the value of a record in a version.
 func (c *Coordinator) AppendValue(dst []byte, value any, version int16) ([]byte, error) {
-	if lowest, highest := Versions(value); version < lowest || version > highest {
-		return dst, fmt.Errorf("%w: %T has %d to %d, not %d", ErrUnknownVersion, value, lowest, highest, version)
+	v := reflect.ValueOf(value).Elem()
+	p := planOf(v.Type())
+	if version < p.min || version > p.max {
+		return dst, fmt.Errorf("%w: %T has %d to %d, not %d", ErrUnknownVersion, value, p.min, p.max, version)
 	}
-	out, err := Append(binary.BigEndian.AppendUint16(dst, uint16(version)), value, version)
+	out, err := appendMessage(binary.BigEndian.AppendUint16(dst, uint16(version)), v, p, version)
 	if err != nil {
 		return dst, err
 	}

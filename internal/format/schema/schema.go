@@ -157,9 +157,12 @@ func Decode(c *wire.Cursor, v any, version int16) error {
 		return c.Err()
 	}
 	rv := reflect.ValueOf(v).Elem()
-	p := planOf(rv.Type())
+	return decode(c, rv, planOf(rv.Type()), version)
+}
+
+func decode(c *wire.Cursor, v reflect.Value, p *plan, version int16) error {
 	d := decoder{Cursor: c, version: version, highest: p.max}
-	return d.decode(rv, p)
+	return d.decode(v, p)
 }
 
 type decoder struct {
@@ -191,7 +194,7 @@ func (d *decoder) decode(v reflect.Value, p *plan) error {
 		}
 	}
 	if p.unknown >= 0 {
-		*v.Field(p.unknown).Addr().Interface().(*Tags) = nil
+		v.Field(p.unknown).SetZero()
 	}
 	if !flexible {
 		return nil
@@ -251,36 +254,35 @@ next:
 	return nil
 }
 
-// field reads f; the fields of a message are read through pointers to their
-// types, which costs no allocation.
+// field reads f.
 func (d *decoder) field(v reflect.Value, f *field, flexible bool) error {
 	pos := d.Pos()
-	ptr := v.Addr().Interface()
 	switch f.kind {
 	case kindBool:
-		*ptr.(*bool) = d.Bool()
+		v.SetBool(d.Bool())
 	case kindInt8:
-		*ptr.(*int8) = d.Int8()
+		v.SetInt(int64(d.Int8()))
 	case kindInt16:
-		*ptr.(*int16) = d.Int16()
+		v.SetInt(int64(d.Int16()))
 	case kindInt32:
-		*ptr.(*int32) = d.Int32()
+		v.SetInt(int64(d.Int32()))
 	case kindInt64:
-		*ptr.(*int64) = d.Int64()
+		v.SetInt(d.Int64())
 	case kindUint16:
-		*ptr.(*uint16) = d.Uint16()
+		v.SetUint(uint64(d.Uint16()))
 	case kindUint32:
-		*ptr.(*uint32) = d.Uint32()
+		v.SetUint(uint64(d.Uint32()))
 	case kindFloat64:
-		*ptr.(*float64) = d.Float64()
+		v.SetFloat(d.Float64())
 	case kindUUID:
-		*ptr.(*wire.UUID) = d.UUID()
+		id := d.UUID()
+		copy(v.Bytes(), id[:])
 	case kindString:
 		p, _, err := d.string(pos, f, f.name, flexible)
 		if err != nil {
 			return err
 		}
-		*ptr.(*string) = string(p)
+		v.SetString(string(p))
 		return nil
 	case kindNullableString:
 		p, null, err := d.string(pos, f, f.name, flexible)
@@ -288,9 +290,9 @@ func (d *decoder) field(v reflect.Value, f *field, flexible bool) error {
 			return err
 		}
 		if null {
-			*ptr.(**string) = nil
+			v.SetZero()
 		} else {
-			*ptr.(**string) = new(string(p))
+			v.Set(reflect.ValueOf(new(string(p))))
 		}
 		return nil
 	case kindBytes:
@@ -308,7 +310,7 @@ func (d *decoder) field(v reflect.Value, f *field, flexible bool) error {
 				value = []byte{}
 			}
 		}
-		*ptr.(*[]byte) = value
+		v.SetBytes(value)
 		return nil
 	case kindStruct:
 		return inField(d.part(v, f.elem), f.name)
@@ -329,7 +331,7 @@ func (d *decoder) field(v reflect.Value, f *field, flexible bool) error {
 		v.Set(reflect.New(f.elemType))
 		return inField(d.part(v.Elem(), f.elem), f.name)
 	default:
-		return d.array(v, ptr, f, flexible)
+		return d.array(v, f, flexible)
 	}
 	if d.Err() != nil {
 		return d.fail(pos, f.name)
@@ -337,7 +339,7 @@ func (d *decoder) field(v reflect.Value, f *field, flexible bool) error {
 	return nil
 }
 
-func (d *decoder) array(v reflect.Value, ptr any, f *field, flexible bool) error {
+func (d *decoder) array(v reflect.Value, f *field, flexible bool) error {
 	pos := d.Pos()
 	count, err := d.length(pos, f, f.name, flexible, false)
 	if err != nil {
@@ -360,6 +362,7 @@ func (d *decoder) array(v reflect.Value, ptr any, f *field, flexible bool) error
 		return nil
 	}
 	n := int(count)
+	ptr := v.Addr().Interface()
 	switch f.kind {
 	case kindInt16s:
 		err = readAll(d, ptr.(*[]int16), n, 2, d.Int16)
