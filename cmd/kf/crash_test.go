@@ -113,9 +113,9 @@ func crashRounds(t *testing.T) int {
 }
 
 // TestCrash kills a broker at random moments while an idempotent producer
-// writes with acks=all, topics come and go and configurations change. In the
-// end every acknowledged record is there once and in order, and every topic
-// whose creation was acknowledged.
+// writes with acks=all, topics come and go, configurations change, and groups
+// commit offsets. In the end every acknowledged record is there once and in order,
+// every topic whose creation was acknowledged, and every commit.
 func TestCrash(t *testing.T) {
 	const (
 		topic      = "kill"
@@ -128,7 +128,10 @@ func TestCrash(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 
-	b := serve(t, dir, addr, "--topic", fmt.Sprintf("%s:%d", topic, partitions))
+	start := func() *broker {
+		return serve(t, dir, addr, "--topic", fmt.Sprintf("%s:%d", topic, partitions), "-c", "offsets.topic.num.partitions=5", "-c", "group.initial.rebalance.delay.ms=0")
+	}
+	b := start()
 	client := newClient(t, addr)
 	admin := kadm.NewClient(client)
 	// Small segments and short delays: rolls, index trims, deletions all the time.
@@ -186,19 +189,21 @@ func TestCrash(t *testing.T) {
 			}
 		}
 	})
+	commits := commitAll(ctx, t, &wg, addr, topic, partitions)
+	until(t, "a commit of each group", commits.begun)
 	for round := range rounds {
 		time.Sleep(time.Duration(50+random.IntN(700)) * time.Millisecond)
 		b.kill()
 		if round%10 == 9 { // twice in a row, the second time while it recovers
-			b = serve(t, dir, addr)
+			b = start()
 			b.kill()
 		}
-		b = serve(t, dir, addr)
+		b = start()
 	}
 	cancel()
 	wg.Wait()
 	b.stop(t)
-	b = serve(t, dir, addr)
+	b = start()
 
 	// Numbers rise in a partition: so each is there once at most.
 	var last [partitions][producers]int
@@ -241,7 +246,8 @@ func TestCrash(t *testing.T) {
 			t.Errorf("topic %s was created and is lost", name)
 		}
 	}
-	t.Logf("%d kills, %d records sent, %d read, %d topics live", rounds, sent, read, len(live))
+	kept := commits.check(t, kadm.NewClient(newClient(t, addr)))
+	t.Logf("%d kills, %d records sent, %d read, %d topics live, %d commits", rounds, sent, read, len(live), kept)
 	b.stop(t)
 	checkSegments(t, dir)
 }
