@@ -54,14 +54,7 @@ func (b *Broker) metadata(c *call, q *kmsg.MetadataRequest) kmsg.Response {
 		}
 	default:
 		create := (q.AllowAutoTopicCreation || q.Version < 4) && b.autoCreate
-		seen := make(map[string]bool)
-		for _, t := range q.Topics {
-			if t.Topic != nil {
-				if seen[*t.Topic] {
-					continue
-				}
-				seen[*t.Topic] = true
-			}
+		for _, t := range askedTopics(q) {
 			answer.Topics = append(answer.Topics, b.askedTopic(im, t, listener, create, q.IncludeTopicAuthorizedOperations))
 		}
 	}
@@ -93,6 +86,31 @@ func checkMetadata(q *kmsg.MetadataRequest) int16 {
 		}
 	}
 	return 0
+}
+
+// askedTopics returns the topics that a request names, each once. Where one has an id
+// only those with ids count, as clients send names that are empty beside them.
+func askedTopics(q *kmsg.MetadataRequest) (asked []kmsg.MetadataRequestTopic) {
+	byID := slices.ContainsFunc(q.Topics, func(t kmsg.MetadataRequestTopic) bool { return !wire.UUID(t.TopicID).IsZero() })
+	type key struct {
+		id   wire.UUID
+		name string
+	}
+	seen := make(map[key]bool)
+	for _, t := range q.Topics {
+		k := key{id: t.TopicID}
+		switch {
+		case !byID:
+			k.name = *t.Topic
+		case k.id.IsZero():
+			continue
+		}
+		if !seen[k] {
+			seen[k] = true
+			asked = append(asked, t)
+		}
+	}
+	return asked
 }
 
 // askedTopic describes a topic that the request names.
