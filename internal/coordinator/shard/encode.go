@@ -10,7 +10,8 @@ import (
 // An encoder makes batches of records. Its memory is used again.
 type encoder struct {
 	batch   []byte
-	bytes   []byte // keys and values
+	bytes   []byte   // keys and values
+	ends    [][2]int // of the key and the value of each record, in bytes
 	records []batch.Record
 }
 
@@ -23,8 +24,7 @@ type encoder struct {
 // Source: Kafka 4.4.0, CoordinatorRuntime.java.
 func (e *encoder) encode(o *Options, records []Record, split bool, now time.Time) (p []byte, n int, err error) {
 	limit := o.BatchBytes()
-	e.bytes, e.records = e.bytes[:0], e.records[:0]
-	ends := make([][2]int, 0, min(len(records), 1024)) // of the key and the value of each record
+	e.bytes, e.ends, e.records = e.bytes[:0], e.ends[:0], e.records[:0]
 	for _, r := range records {
 		from := len(e.bytes)
 		if e.bytes, err = o.Format.AppendKey(e.bytes, r.Key); err != nil {
@@ -40,11 +40,11 @@ func (e *encoder) encode(o *Options, records []Record, split bool, now time.Time
 			e.bytes = e.bytes[:from]
 			break
 		}
-		ends = append(ends, [2]int{key, len(e.bytes)})
+		e.ends = append(e.ends, [2]int{key, len(e.bytes)})
 		n++
 	}
 	from := 0
-	for i, end := range ends {
+	for i, end := range e.ends {
 		r := batch.Record{Offset: int64(i), Timestamp: now.UnixMilli(), Key: e.bytes[from:end[0]:end[0]]}
 		if records[i].Value != nil {
 			r.Value = e.bytes[end[0]:end[1]:end[1]]

@@ -1,7 +1,6 @@
 package shard
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -106,9 +105,7 @@ func (s *Shard) replayBatch(d *batch.Decoder, h batch.Header, p []byte) error {
 			}
 			continue
 		}
-		// The value is copied, as what is decoded from it may point into it and
-		// is kept, while the buffer is used again.
-		decoded, err := s.o.Format.Decode(r.Key, bytes.Clone(r.Value))
+		decoded, err := s.o.Format.Decode(r.Key, r.Value)
 		switch {
 		case errors.Is(err, schema.ErrUnknownType):
 			s.o.Notice(fmt.Sprintf("a record of an unknown type at offset %d is passed over", r.Offset), err)

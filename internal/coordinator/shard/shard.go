@@ -45,7 +45,7 @@ type Machine interface {
 }
 
 // A Format is how the records of a topic look; package grouprec and its
-// neighbours have one each.
+// neighbours have one each. What Decode returns shares no memory with the record.
 type Format struct {
 	Decode      func(key, value []byte) (Record, error)
 	AppendKey   func(dst []byte, key any) ([]byte, error)

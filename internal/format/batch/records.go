@@ -364,7 +364,7 @@ func AppendLevel(dst []byte, h Header, records iter.Seq[*Record], level int) ([]
 		body = nil
 	}
 	h.Count = 0
-	var one []byte
+	one := make([]byte, 0, 256) // grows with a few long records, not with every short one
 	for r := range records {
 		delta := r.TimestampDelta
 		if h.Attributes&LogAppendTimeBit == 0 {

@@ -82,6 +82,16 @@ func TestCoordinatorVectors(t *testing.T) {
 			if err != nil || !bytes.Equal(value, v.Bytes) {
 				t.Errorf("value encoded again: %x, %v; want %x", value, err, v.Bytes)
 			}
+			// What was decoded shares no memory with the bytes.
+			k, b := bytes.Clone(v.Key), bytes.Clone(v.Bytes)
+			rec, err = c.decode(k, b)
+			clear(k)
+			clear(b)
+			key, keyErr := c.appendKey(nil, rec.Key)
+			value, valueErr := c.appendValue(nil, rec.Value, rec.Version)
+			if err != nil || keyErr != nil || valueErr != nil || !bytes.Equal(key, v.Key) || !bytes.Equal(value, v.Bytes) {
+				t.Errorf("encoded after the bytes were cleared: %x and %x, want %x and %x", key, value, v.Key, v.Bytes)
+			}
 			for n := range v.Key {
 				if _, err := c.decode(v.Key[:n:n], v.Bytes); err == nil {
 					t.Errorf("key cut to %d of %d bytes: no error", n, len(v.Key))
