@@ -56,10 +56,6 @@ interop: ## Run the tests against Kafka's own programs (needs a JDK and Maven)
 	done
 	$(GO) test -count=1 -timeout 20m -v -tags interop ./internal/interop
 
-# BENCH=Serve compares the brokers alone, which takes a quarter of an hour:
-# KF_BENCH_ROUNDS=3 and KF_BENCH_MIB=512 say how much is done, KF_BENCH_ONLY names
-# some brokers (kf kafka kfake kfake-mem) and measurements (restart none gzip
-# snappy lz4 zstd latency partitions) to leave out the others.
 interop-fixtures: ## Let kf and Kafka serve directories that Kafka wrote: KF_FIXTURES=DIR
 	@if [ -z "$(KF_FIXTURES)" ] || [ ! -d "$(KF_FIXTURES)" ]; then \
 		echo "make interop-fixtures: KF_FIXTURES='$(KF_FIXTURES)' is no folder" >&2; exit 1; \
@@ -69,6 +65,12 @@ interop-fixtures: ## Let kf and Kafka serve directories that Kafka wrote: KF_FIX
 interop-kcat: ## Let kcat use kf serve (needs kcat)
 	$(GO) test -count=1 -tags interop,kcat -run TestKcat -v ./internal/interop
 
+# BENCH=Serve and BENCH=Groups compare the brokers alone, which takes a quarter of an
+# hour each: KF_BENCH_ROUNDS=3 and KF_BENCH_MIB=512 say how much is done, and
+# KF_BENCH_GROUPS=1000, KF_BENCH_SECONDS=10, KF_BENCH_MEMBERS=100 and
+# KF_BENCH_OFFSETS=1000000 for groups. KF_BENCH_ONLY names some brokers (kf kafka
+# kfake kfake-mem) and measurements (restart none gzip snappy lz4 zstd latency
+# partitions; commit rebalance load) to leave out the others.
 bench: ## Run the benchmarks (BENCH=pattern), with kf beside Kafka and kfake if java and mvn are there
 	$(GO) test -run '^$$' -bench '$(BENCH)' -benchmem ./...
 	@if command -v javac >/dev/null && command -v mvn >/dev/null; then \
