@@ -108,8 +108,12 @@ func (s *Settings) checkBounds(k *Key, group map[string]string) error {
 // CheckBroker returns why a Kafka broker would not start with settings that are
 // valid one by one, an [Error], or nil if it would.
 //
-// Source: Kafka 4.4.0, GroupCoordinatorConfig.java, ShareGroupConfig.java.
+// Source: Kafka 4.4.0, KafkaConfig.scala, GroupCoordinatorConfig.java,
+// ShareGroupConfig.java.
 func (s *Settings) CheckBroker() error {
+	if protocols := s.Broker(*brokerIndex["group.coordinator.rebalance.protocols"]); !slices.Contains(Split(protocols.Text), "classic") {
+		return Error("Disabling the 'classic' protocol is not supported.")
+	}
 	if codec := s.broker("offsets.topic.compression.codec"); codec < 0 || codec > 4 {
 		return Error(fmt.Sprintf("Unknown compression type id: %d", codec))
 	}

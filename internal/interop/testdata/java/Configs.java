@@ -44,7 +44,8 @@ public class Configs {
         "group.consumer.min.assignment.interval.ms=1001", "group.consumer.min.session.timeout.ms=1 group.consumer.session.timeout.ms=5000", "group.share.session.timeout.ms=1", "group.share.heartbeat.interval.ms=1",
         "group.share.assignment.interval.ms=15001", "group.share.min.session.timeout.ms=1 group.share.session.timeout.ms=4000", "group.streams.session.timeout.ms=1", "group.streams.heartbeat.interval.ms=1",
         "group.streams.num.standby.replicas=3", "group.streams.num.warmup.replicas=21", "group.streams.task.offset.interval.ms=14999", "group.streams.min.session.timeout.ms=1 group.streams.session.timeout.ms=4000",
-        "group.consumer.assignors=range", "group.consumer.assignors=sticky", "group.streams.assignors=x", "offsets.topic.compression.codec=4", "offsets.topic.compression.codec=5", "offsets.topic.compression.codec=-1"};
+        "group.consumer.assignors=range", "group.consumer.assignors=sticky", "group.streams.assignors=x", "offsets.topic.compression.codec=4", "offsets.topic.compression.codec=5", "offsets.topic.compression.codec=-1",
+        "group.coordinator.rebalance.protocols=classic", "group.coordinator.rebalance.protocols=consumer", "group.coordinator.rebalance.protocols=share,classic", "group.min.session.timeout.ms=9 group.max.session.timeout.ms=8"};
 
     private static Map<String, String> settings(String text) {
         Map<String, String> all = new TreeMap<>();
