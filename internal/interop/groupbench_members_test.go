@@ -182,18 +182,20 @@ func newConsumerMembers(ctx context.Context, b *testing.B, s *server, group stri
 // settle sends heartbeats until every member has the assignment of one epoch.
 func (m *consumerMember) settle(size int) error {
 	for !m.group.settled(size) {
-		if err := m.heartbeat(); err != nil {
-			return err
+		changed, err := m.heartbeat()
+		if err == nil && changed {
+			err = m.group.note(m)
 		}
-		if err := m.group.note(m); err != nil {
+		if err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// heartbeat sends a heartbeat and takes what it is answered.
-func (m *consumerMember) heartbeat() error {
+// heartbeat sends a heartbeat and takes what it is answered. It reports whether the
+// member is now somewhere else than before.
+func (m *consumerMember) heartbeat() (changed bool, err error) {
 	q := kmsg.NewPtrConsumerGroupHeartbeatRequest()
 	q.Version, q.Group, q.MemberID, q.MemberEpoch = 1, m.group.group, m.id, m.epoch
 	switch {
@@ -205,17 +207,18 @@ func (m *consumerMember) heartbeat() error {
 	}
 	r, err := m.ask(q)
 	if err != nil {
-		return err
+		return false, err
 	}
+	changed = m.news || r.Assignment != nil || r.MemberEpoch != m.epoch
 	m.epoch, m.news = r.MemberEpoch, r.Assignment != nil
 	if r.Assignment == nil {
-		return nil
+		return changed, nil
 	}
 	m.owned = []kmsg.ConsumerGroupHeartbeatRequestTopic{}
 	for _, t := range r.Assignment.Topics {
 		m.owned = append(m.owned, kmsg.ConsumerGroupHeartbeatRequestTopic{TopicID: t.TopicID, Partitions: t.Partitions})
 	}
-	return nil
+	return changed, nil
 }
 
 func (m *consumerMember) ask(q *kmsg.ConsumerGroupHeartbeatRequest) (r *kmsg.ConsumerGroupHeartbeatResponse, err error) {
