@@ -41,6 +41,32 @@ func (b classicBench) beats(seconds int, member string, generation int32, e *ker
 	}
 }
 
+// A member that vanishes between join and sync has had its share until the rebalance
+// timeout; then another one has it. Each rebalance is one generation.
+func TestVanishedBeforeSync(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newClassicBench(t)
+		q := joinRequest("", "range")
+		a := b.stable(q)
+		_, joined := b.enter(joinRequest("", "range"))
+		want(t, "heartbeat", b.beat(a, 1), kerr.RebalanceInProgress)
+		q.MemberID = a
+		rejoined := b.join(q)
+		vanished := joined.get().MemberID
+		joinedAs(t, rejoined.get(), 2, a, a, vanished)
+		if r := b.sync(syncRequest(a, 2, a+"=half", vanished+"=half")).get(); string(r.MemberAssignment) != "half" {
+			t.Errorf("%+v", r)
+		}
+		b.beats(2, a, 2, nil)
+		time.Sleep(1001 * time.Millisecond)
+		want(t, "heartbeat", b.beat(a, 2), kerr.RebalanceInProgress)
+		joinedAs(t, b.join(q).get(), 3, a, a)
+		if r := b.sync(syncRequest(a, 3, a+"=all")).get(); string(r.MemberAssignment) != "all" {
+			t.Errorf("%+v", r)
+		}
+	})
+}
+
 // A static member that does not join again stays, until its session ends. If it
 // led another one does now.
 func TestStaticAbsent(t *testing.T) {
