@@ -41,7 +41,7 @@ var owners = map[string][]string{
 	"github.com/rogpeppe/go-internal":   {}, // for tests only
 
 	// The broker speaks the protocol itself; clients are made in one place.
-	"github.com/twmb/franz-go/pkg/kmsg": {"internal/broker", "internal/controller", "internal/coordinator/group"},
+	"github.com/twmb/franz-go/pkg/kmsg": {"internal/broker", "internal/controller", "internal/coordinator/group", "internal/coordinator/groupscript"},
 	"github.com/twmb/franz-go/pkg/kgo":  {"internal/client", "internal/demo"},
 }
 

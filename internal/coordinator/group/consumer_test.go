@@ -12,6 +12,8 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"kf/internal/format/kraftrec"
+	"kf/internal/image"
 	"kf/internal/wire"
 )
 
@@ -164,4 +166,23 @@ func TestTraceOfTwoMembers(t *testing.T) {
 func (b *bench) sleep(ms int) {
 	time.Sleep(time.Duration(ms) * time.Millisecond)
 	synctest.Wait()
+}
+
+// grow adds partitions to a topic in the next image.
+func (b *bench) grow(t *image.Topic, partitions int32) {
+	b.t.Helper()
+	for i := int32(t.Len()); i < partitions; i++ {
+		p := &kraftrec.PartitionRecord{PartitionID: i, TopicID: t.ID, Replicas: []int32{1}, ISR: []int32{1}, Leader: 1}
+		if err := b.build.Replay(p); err != nil {
+			b.t.Fatal(err)
+		}
+	}
+}
+
+// remove removes a topic from the next image.
+func (b *bench) remove(t *image.Topic) {
+	b.t.Helper()
+	if err := b.build.Replay(&kraftrec.RemoveTopicRecord{TopicID: t.ID}); err != nil {
+		b.t.Fatal(err)
+	}
 }
