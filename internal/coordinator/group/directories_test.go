@@ -119,7 +119,7 @@ func testDirectory(t *testing.T, dir string) {
 }
 
 // readLog returns the log of a segment file.
-func readLog(t *testing.T, path string) *memoryLog {
+func readLog(t testing.TB, path string) *memoryLog {
 	t.Helper()
 	p, err := os.ReadFile(path)
 	if err != nil {

@@ -1,7 +1,10 @@
 package group
 
 import (
+	"bytes"
 	"encoding/binary"
+	"path/filepath"
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -9,162 +12,133 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"kf/internal/coordinator/shard"
+	"kf/internal/format/batch"
 	"kf/internal/format/grouprec"
+	"kf/internal/kftest"
 )
 
-// appendRecord appends a record as FuzzReplay reads it: two bytes for the size of
-// the key, the key, two for that of the value, 0 for a tombstone, and the value.
-func appendRecord(t testing.TB, dst []byte, r shard.Record) []byte {
-	key, err := grouprec.AppendKey(nil, r.Key)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var value []byte
-	if r.Value != nil {
-		if value, err = grouprec.AppendValue(nil, r.Value, r.Version); err != nil {
-			t.Fatal(err)
-		}
-	}
-	dst = append(binary.BigEndian.AppendUint16(dst, uint16(len(key))), key...)
-	return append(binary.BigEndian.AppendUint16(dst, uint16(len(value))), value...)
-}
-
-// cut cuts what appendRecord appended; less is there if the data ends.
-func cut(data []byte) (part, rest []byte) {
-	if len(data) < 2 {
-		return nil, nil
-	}
-	n := min(int(binary.BigEndian.Uint16(data)), len(data)-2)
-	return data[2 : 2+n], data[2+n:]
-}
-
-// Any records that can be decoded can be loaded in any order, and what comes of
-// them is described, runs out and is deleted without a panic.
+// FuzzReplay replays records as a damaged or foreign log might have them, then
+// lets the coordinator work on what they left: it must not fall over, whatever it
+// makes of them, and all groups that it then says are deleted are gone. A record
+// is its producer, the lengths of key and value, -1 for a tombstone, and both.
 func FuzzReplay(f *testing.F) {
-	for _, typ := range grouprec.Types() {
-		key, value := grouprec.New(typ)
-		one := appendRecord(f, nil, put(key, value))
-		f.Add(one)
-		f.Add(appendRecord(f, one, tombstone(key)))
+	dir := f.TempDir()
+	kftest.Unpack(f, filepath.Join("testdata", "directories.tar.gz"), dir)
+	logs, err := filepath.Glob(filepath.Join(dir, "*", "*.log"))
+	if err != nil || len(logs) == 0 {
+		f.Fatal(logs, err)
 	}
-	member := grouprec.GroupMember{MemberID: "m", GroupInstanceID: new("i"), SessionTimeout: 6000, RebalanceTimeout: -1, Subscription: []byte(subscription(f, "t"))}
-	classic := &grouprec.GroupMetadataValue{ProtocolType: "consumer", Generation: 3, Protocol: new("range"), Leader: new("m"), Members: []grouprec.GroupMember{member}}
-	f.Add(appendRecord(f, nil, put(&grouprec.GroupMetadataKey{}, classic)))
-	f.Add(appendRecord(f, appendRecord(f, nil, put(&grouprec.OffsetCommitKey{}, &grouprec.OffsetCommitValue{ExpireTimestamp: -1})), tombstone(&grouprec.GroupMetadataKey{})))
-
-	f.Fuzz(func(t *testing.T, data []byte) {
+	for _, log := range logs {
+		f.Add(packed(f, readLog(f, log)))
+	}
+	f.Fuzz(func(t *testing.T, p []byte) {
 		synctest.Test(t, func(t *testing.T) {
-			b := newBench(t, map[string]int32{"t": 2})
+			b := newBench(t, map[string]int32{"orders": 3, "visits": 4})
 			b.in(func(m *machine) {
-				for len(data) > 0 {
-					var key, value []byte
-					key, data = cut(data)
-					value, data = cut(data)
-					if len(value) == 0 {
-						value = nil
-					}
-					if r, err := grouprec.Decode(key, value); err == nil {
-						m.Replay(r, -1)
-					}
+				for r, producer := range unpacked(p) {
+					m.Replay(r, producer)
 				}
 				m.Loaded()
 			})
-			for range 3 {
-				b.in(func(m *machine) {
-					for id, g := range m.groups {
-						if g.id() != id {
-							t.Fatalf("group %q is kept as %q", g.id(), id)
-						}
-						if c, ok := g.(*classicGroup); ok {
-							checkClassic(t, m, c)
-						}
-						_, _, _ = g.state(), g.protocolType(), g.subscribed("t")
-						m.describeClassic(id, 6)
-					}
-				})
-				time.Sleep(time.Hour)
-			}
-			b.in(func(m *machine) {
-				for _, g := range m.groups {
-					for _, r := range g.tombstones(nil) {
-						m.Replay(r, -1)
-					}
-				}
-			})
+			b.exercise()
 		})
 	})
 }
 
-// Requests of any content about a group with a member are answered, or wait, and
-// the group is sound: key says which, body is what follows the header.
-func FuzzClassicRequest(f *testing.F) {
-	join := joinRequest("", "range=x", "sticky")
-	sync := syncRequest("m", 1, "m=x")
-	leave := kmsg.NewPtrLeaveGroupRequest()
-	leave.Group, leave.Members = "g", []kmsg.LeaveGroupRequestMember{{MemberID: "m"}}
-	for _, q := range []kmsg.Request{join, sync, heartbeatRequest("m", 1), leave} {
-		for _, version := range []int16{0, q.MaxVersion() - 1, q.MaxVersion()} {
-			q.SetVersion(version)
-			f.Add(q.Key(), version, q.AppendTo(nil))
+// exercise does what clients and time do to groups of any kind.
+func (b *bench) exercise() {
+	b.list(nil, nil)
+	b.addTopic("new", 1)
+	b.publish()
+	var ids []string
+	b.in(func(m *machine) {
+		for id := range m.groups {
+			ids = append(ids, id)
+		}
+	})
+	slices.Sort(ids)
+	for _, id := range ids {
+		b.fetch(fetchOf(id), true)
+		b.commit(commitOf(id, 9, part{"orders", 0, 1}))
+		d := kmsg.NewPtrDescribeGroupsRequest()
+		d.Version, d.Groups = 6, []string{id}
+		ask(b.t, func(reply func(*kmsg.DescribeGroupsResponse)) { b.DescribeGroups(d, reply) }).get()
+		c := kmsg.NewPtrConsumerGroupDescribeRequest()
+		c.Groups = []string{id}
+		ask(b.t, func(reply func(*kmsg.ConsumerGroupDescribeResponse)) { b.ConsumerGroupDescribe(c, reply) }).get()
+	}
+	time.Sleep(time.Hour) // sessions end
+	synctest.Wait()
+	b.deleteTopic("orders")
+	b.publish()
+	for _, id := range ids {
+		if got := b.deleteGroups(id); got == id+"=0" && b.group(id) != nil {
+			b.t.Errorf("%q is deleted and still there", id)
 		}
 	}
-	f.Fuzz(func(t *testing.T, key, version int16, body []byte) {
-		if key < 11 || key > 14 {
-			return
+	time.Sleep(8 * 24 * time.Hour) // the rest expires
+	synctest.Wait()
+	b.list(nil, nil)
+}
+
+// packed returns the records of a log as FuzzReplay takes them.
+func packed(t testing.TB, l *memoryLog) []byte {
+	var p []byte
+	for _, entry := range l.batches {
+		h, err := batch.DecodeHeader(entry)
+		if err != nil {
+			t.Fatal(err)
 		}
-		q := kmsg.RequestForKey(key)
-		if version < 0 || version > q.MaxVersion() {
-			return
+		if h.Control() {
+			continue
 		}
-		q.SetVersion(version)
-		if q.ReadFrom(body) != nil {
-			return
+		rs, err := new(batch.Decoder).Open(h, entry)
+		if err != nil {
+			t.Fatal(err)
 		}
-		synctest.Test(t, func(t *testing.T) {
-			b := newClassicBench(t)
-			static := staticRequest("i", "", "range=y", "roundrobin")
-			static.SessionTimeoutMillis = 1800000
-			id := b.stable(static)
-			sound := func() {
-				b.in(func(m *machine) {
-					if g, ok := m.group("g").(*classicGroup); ok { // an empty one is deleted in time
-						checkClassic(t, m, g)
-					}
-				})
+		for r, err := range rs.All() {
+			if err != nil {
+				t.Fatal(err)
 			}
-			answered := false
-			reply := func() {
-				if answered {
-					t.Error("answered twice")
-				}
-				answered = true
+			p = append(p, byte(h.ProducerID))
+			p = binary.BigEndian.AppendUint16(p, uint16(len(r.Key)))
+			if r.Value == nil {
+				p = binary.BigEndian.AppendUint16(p, 0xffff)
+			} else {
+				p = binary.BigEndian.AppendUint16(p, uint16(len(r.Value)))
 			}
-			for range 2 {
-				answered = false
-				switch q := q.(type) {
-				case *kmsg.JoinGroupRequest:
-					q.Group = "g"
-					q.RebalanceTimeoutMillis %= 1800000
-					b.JoinGroup(Client{ID: "client"}, q, func(*kmsg.JoinGroupResponse) { reply() })
-				case *kmsg.SyncGroupRequest:
-					q.Group, q.MemberID, q.Generation = "g", id, 1
-					b.SyncGroup(q, func(*kmsg.SyncGroupResponse) { reply() })
-				case *kmsg.HeartbeatRequest:
-					q.Group = "g"
-					b.Heartbeat(q, func(*kmsg.HeartbeatResponse) { reply() })
-				case *kmsg.LeaveGroupRequest:
-					q.Group = "g"
-					b.LeaveGroup(q, func(*kmsg.LeaveGroupResponse) { reply() })
-				}
-				sound()
-				time.Sleep(time.Hour) // longer than any timeout
-				sound()
-				if !answered {
-					t.Fatalf("%T is not answered", q)
-				}
+			p = append(append(p, r.Key...), r.Value...)
+		}
+	}
+	return p
+}
+
+// unpacked yields the records that can be decoded, with their producers.
+func unpacked(p []byte) func(yield func(shard.Record, int64) bool) {
+	return func(yield func(shard.Record, int64) bool) {
+		for len(p) >= 5 {
+			producer := int64(int8(p[0]))
+			key, value := int(binary.BigEndian.Uint16(p[1:])), int(binary.BigEndian.Uint16(p[3:]))
+			p = p[5:]
+			tombstone := value == 0xffff
+			if tombstone {
+				value = 0
 			}
-			b.restart()
-			sound()
-		})
-	})
+			key = min(key, len(p))
+			k := bytes.Clone(p[:key])
+			p = p[key:]
+			value = min(value, len(p))
+			v := p[:value:value]
+			p = p[value:]
+			if v = bytes.Clone(v); tombstone {
+				v = nil
+			} else if v == nil {
+				v = []byte{}
+			}
+			r, err := grouprec.Decode(k, v)
+			if err == nil && !yield(r, max(producer, -1)) {
+				return
+			}
+		}
+	}
 }
