@@ -22,10 +22,11 @@ type witness struct {
 	topics map[string]bool   // created, and no deletion begun
 	values []string          // of topic "log", in order
 	latest map[string]string // value of each key of topic "keys"
+	offset int64             // that group "g" committed of topic "log"
 }
 
 // life is what clients do to a broker, until something fails: topics that roll,
-// are compacted and go, a configuration, a snapshot of the metadata.
+// are compacted and go, a configuration, a snapshot of the metadata, commits.
 func (w *witness) life(t *testing.T, b *Broker) error {
 	c := client(t, b, kgo.RequestRetries(0), kgo.RecordRetries(0), kgo.DisableIdempotentWrite(), kgo.ProducerLinger(0),
 		kgo.RetryTimeout(2*time.Second), kgo.RecordDeliveryTimeout(2*time.Second), kgo.UnknownTopicRetries(0), kgo.MetadataMinAge(10*time.Millisecond))
@@ -67,6 +68,16 @@ func (w *witness) life(t *testing.T, b *Broker) error {
 			return err
 		}
 		w.latest[key] = v
+		var to kadm.Offsets
+		to.AddOffset("log", 0, int64(i+1), -1)
+		committed, err := admin.CommitOffsets(ctx, "g", to)
+		if err == nil {
+			err = committed.Error()
+		}
+		if err != nil {
+			return err
+		}
+		w.offset = int64(i + 1)
 		if i%8 != 0 {
 			continue
 		}
@@ -116,6 +127,19 @@ func (w *witness) check(t *testing.T, b *Broker) error {
 			if got[i].value != v {
 				return fmt.Errorf("record %d of log is %.10q, want %.10q", i, got[i].value, v)
 			}
+		}
+	}
+	if topics.Has("log") { // its offsets go with it
+		have, err := kadm.NewClient(c).FetchOffsets(t.Context(), "g")
+		if err == nil {
+			err = have.Error()
+		}
+		if err != nil {
+			return fmt.Errorf("group g: %w", err)
+		}
+		// Here too, one more may be there than was acknowledged.
+		if got, _ := have.Lookup("log", 0); got.At < w.offset || got.At > w.offset+1 {
+			return fmt.Errorf("group g committed %d, %d was acknowledged", got.At, w.offset)
 		}
 	}
 	if topics.Has("keys") {
@@ -186,7 +210,7 @@ func TestFaults(t *testing.T) {
 	options := func(dir string, fsys disk.FS) Options {
 		return Options{NodeID: 1, Dirs: []string{dir}, FS: fsys, Listeners: []Listener{{Addr: "127.0.0.1:0"}}, Properties: map[string]string{
 			"log.cleaner.backoff.ms": "1", "replica.high.watermark.checkpoint.interval.ms": "5", "log.flush.offset.checkpoint.interval.ms": "7",
-			"metadata.log.max.record.bytes.between.snapshots": "1500",
+			"metadata.log.max.record.bytes.between.snapshots": "1500", "offsets.topic.num.partitions": "1",
 		}}
 	}
 	run := func(decide func(disktest.Op) disktest.Fault) (fsys *disktest.FS, what string, err error) {
