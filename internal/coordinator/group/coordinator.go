@@ -2,6 +2,7 @@ package group
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"sync"
 	"time"
@@ -283,11 +284,30 @@ func (h *hosted) do(op func(m *machine) shard.Result, refused func(err error)) {
 	})
 }
 
-// Update tells the shards of the next image of the cluster.
+// Update tells the shards of the next image of the cluster. One that is loading
+// takes the newest when it is loaded, but must be told what was deleted meanwhile:
+// Kafka, which loads all shards at once, keeps such offsets till they expire.
 func (c *Coordinator) Update(im *image.Image, d *image.Delta) {
 	for _, h := range c.all() {
-		h.shard.Do(func() shard.Result { return h.machine.update(im, d) }, func(error) {})
+		h.shard.Do(func() shard.Result { return h.machine.update(im, d) }, func(err error) {
+			if errors.Is(err, shard.ErrLoading) && len(d.Deleted) > 0 {
+				c.deleteLater(h, d.Deleted)
+			}
+		})
 	}
+}
+
+// deleteLater deletes the offsets of deleted topics when a shard is loaded.
+func (c *Coordinator) deleteLater(h *hosted, topics []*image.Topic) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.closed {
+		return
+	}
+	c.work.Go(func() {
+		<-h.shard.Loaded()
+		h.shard.Do(func() shard.Result { return h.machine.topicsDeleted(topics) }, func(error) {})
+	})
 }
 
 // update takes the next image: groups whose topics changed look at them again,

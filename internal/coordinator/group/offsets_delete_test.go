@@ -142,6 +142,37 @@ func TestTopicsDeleted(t *testing.T) {
 	})
 }
 
+// A topic that is deleted while the offsets are loading takes its own with it.
+func TestTopicDeletedInLoad(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench(t, map[string]int32{"t": 1, "other": 1})
+		b.must(commitOf("g", 9, part{"t", 0, 5}, part{"other", 0, 7}))
+		opened := make(chan struct{})
+		b.Lead(0, b.epoch+1, slowLog{b.log, opened})
+		loaded := b.Loaded(0)
+		b.deleteTopic("t")
+		b.publish()
+		close(opened)
+		<-loaded
+		synctest.Wait()
+		if s := b.offsets("g"); s != "other-0=7" {
+			t.Error(s)
+		}
+		opened = make(chan struct{})
+		b.Lead(0, b.epoch+2, slowLog{b.log, opened})
+		b.Loaded(0)
+		b.deleteTopic("other")
+		b.publish()
+		from := b.log.HighWatermark()
+		b.Resign(0) // before it is loaded
+		close(opened)
+		synctest.Wait()
+		if b.log.HighWatermark() != from {
+			t.Error("a shard that ended wrote something")
+		}
+	})
+}
+
 func TestExpiry(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBench(t, map[string]int32{"t": 3, "read": 1})
