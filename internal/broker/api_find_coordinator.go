@@ -78,14 +78,14 @@ func (b *Broker) coordinatorsReady(groups []string) bool {
 // awaitCoordinators makes the topic of the groups if it is not there, and waits
 // until they are loaded, but not for long.
 func (b *Broker) awaitCoordinators(groups []string) {
-	if b.image.Load().Topic(group.Topic) == nil && b.createTopic(group.Topic) != 0 {
-		return
+	if b.image.Load().Topic(group.Topic) == nil {
+		b.createTopic(group.Topic) // or another request does at this moment
 	}
 	ctx, cancel := context.WithTimeout(b.ctx, coordinatorWait)
 	defer cancel()
 	t := b.image.Load().Topic(group.Topic)
 	if t == nil {
-		return // deleted again
+		return
 	}
 	for _, id := range groups {
 		loaded := b.groups.Loaded(group.Partition(id, t.Len()))

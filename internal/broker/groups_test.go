@@ -6,6 +6,7 @@ import (
 	"maps"
 	"net"
 	"slices"
+	"sync"
 	"testing"
 	"time"
 
@@ -127,6 +128,21 @@ func TestFirstCoordinator(t *testing.T) {
 	}
 }
 
+// TestFirstCoordinators tests that all who look for it first, at the same time, can go
+// on at once.
+func TestFirstCoordinators(t *testing.T) {
+	s := newGroupStage(t, Options{})
+	var answers []<-chan kmsg.Response
+	for i := range int16(20) {
+		answers = append(answers, s.ask(4, coordinatorOf(groupCoordinator, "g"+itoa(i))))
+	}
+	for i, answer := range answers {
+		if code, _, _ := outcome(<-answer); code != 0 {
+			t.Errorf("request %d: code %d", i, code)
+		}
+	}
+}
+
 // TestGroupsRestart tests that what groups committed is there after a restart, that
 // it is loaded although nobody asks for it, and that no partition is opened for it
 // that has no records.
@@ -208,6 +224,65 @@ func TestCoordinatorChanges(t *testing.T) {
 		t.Errorf("committed %v in a new topic, want nothing", got)
 	}
 	s.expect("commit", 8, committing("g", "", -1), 0)
+}
+
+// TestCoordinatorChurn changes the coordinator's epoch again and again, and makes and
+// deletes topics, while groups commit. Nothing hangs, and the last commit that was
+// acknowledged to each group is there in the end.
+func TestCoordinatorChurn(t *testing.T) {
+	const groups, rounds = 4, 15
+	s := newGroupStage(t, Options{Properties: map[string]string{"offsets.topic.num.partitions": "2"}})
+	s.expect("coordinator", 4, coordinatorOf(groupCoordinator, "g"), 0)
+	var committers sync.WaitGroup
+	var acked [groups]int64
+	stop := make(chan struct{})
+	for g := range groups {
+		c, err := net.Dial("tcp", s.b.Addr())
+		if err != nil {
+			t.Fatal(err)
+		}
+		c.SetDeadline(time.Now().Add(time.Minute))
+		defer c.Close()
+		q := committing("g"+itoa(int16(g)), "", -1)(s, errorCase{}).(*kmsg.OffsetCommitRequest)
+		q.SetVersion(8)
+		committers.Go(func() {
+			for n := int64(1); ; n++ {
+				select {
+				case <-stop:
+					return
+				default:
+				}
+				q.Topics[0].Partitions[0].Offset = n
+				answer, err := roundTrip(c, q)
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				switch code, _, _ := outcome(answer); code {
+				case 0:
+					acked[g] = n
+				case kerr.NotCoordinator.Code, kerr.CoordinatorLoadInProgress.Code, kerr.CoordinatorNotAvailable.Code:
+				default:
+					t.Errorf("a commit got code %d", code)
+				}
+			}
+		})
+	}
+	for i := range rounds {
+		name := "short-lived-" + itoa(int16(i))
+		s.create(name, nil)
+		fenced(s)
+		s.request(5, deleting(&name, wire.UUID{})(s, errorCase{Version: 5}).(kmsg.Request))
+	}
+	close(stop)
+	committers.Wait()
+	for g, want := range acked {
+		name := "g" + itoa(int16(g))
+		s.expect("coordinator", 4, coordinatorOf(groupCoordinator, name), 0)
+		if got := s.committed(name); want == 0 || got.(float64) < float64(want) {
+			t.Errorf("group %s committed %v, %d was acknowledged", name, got, want)
+		}
+	}
 }
 
 // TestCommitWaits tests that a commit is answered when the followers have it, that it
