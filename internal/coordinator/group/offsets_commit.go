@@ -69,6 +69,16 @@ func (m *machine) commit(q *kmsg.OffsetCommitRequest, check checkPartition) (rec
 	}
 	limit := int(m.o.Config(q.Group).OffsetMetadataBytes)
 	answer = commitRefused(q, 0)
+	// The records of a request take two allocations, not two each.
+	n := 0
+	for i := range q.Topics {
+		n += len(q.Topics[i].Partitions)
+	}
+	records = make([]shard.Record, 0, n)
+	parts := make([]struct {
+		key   grouprec.OffsetCommitKey
+		value grouprec.OffsetCommitValue
+	}, n)
 	for i := range q.Topics {
 		t := &q.Topics[i]
 		for j := range t.Partitions {
@@ -86,11 +96,12 @@ func (m *machine) commit(q *kmsg.OffsetCommitRequest, check checkPartition) (rec
 					return nil, nil, err
 				}
 			}
-			records = append(records, put(
-				&grouprec.OffsetCommitKey{Group: q.Group, Topic: t.Topic, Partition: p.Partition},
-				&grouprec.OffsetCommitValue{
-					Offset: p.Offset, LeaderEpoch: p.LeaderEpoch, Metadata: metadata, CommitTimestamp: now, ExpireTimestamp: expires, TopicID: t.TopicID,
-				}))
+			r := &parts[len(records)]
+			r.key = grouprec.OffsetCommitKey{Group: q.Group, Topic: t.Topic, Partition: p.Partition}
+			r.value = grouprec.OffsetCommitValue{
+				Offset: p.Offset, LeaderEpoch: p.LeaderEpoch, Metadata: metadata, CommitTimestamp: now, ExpireTimestamp: expires, TopicID: t.TopicID,
+			}
+			records = append(records, put(&r.key, &r.value))
 		}
 	}
 	return records, answer, nil

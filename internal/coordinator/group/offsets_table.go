@@ -54,7 +54,7 @@ func (g groupOffsets) put(topic string, c committed, d detail) {
 		g[key] = t
 	}
 	if t.shared == nil || *t.shared != d {
-		t.shared = &d
+		t.shared = new(d)
 	}
 	c.detail = t.shared
 	t.put(c)
