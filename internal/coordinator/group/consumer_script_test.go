@@ -39,8 +39,24 @@ func TestScripts(t *testing.T) {
 // A benchCluster lets scripts be played before a bench.
 type benchCluster struct{ *bench }
 
-// Ask implements [groupscript.Cluster].
+// Ask implements [groupscript.Cluster]. Of the request and its answer no more is
+// left than their version has.
 func (c benchCluster) Ask(_ string, q kmsg.Request) (kmsg.Response, error) {
+	sent := kmsg.RequestForKey(q.Key())
+	sent.SetVersion(q.GetVersion())
+	if err := sent.ReadFrom(q.AppendTo(nil)); err != nil {
+		return nil, err
+	}
+	r, err := c.answer(sent)
+	if err != nil {
+		return nil, err
+	}
+	r.SetVersion(q.GetVersion())
+	received := q.ResponseKind()
+	return received, received.ReadFrom(r.AppendTo(nil))
+}
+
+func (c benchCluster) answer(q kmsg.Request) (kmsg.Response, error) {
 	done := make(chan kmsg.Response, 1)
 	from := Client{ID: "member", Host: "/127.0.0.1"}
 	switch q := q.(type) {
@@ -48,6 +64,8 @@ func (c benchCluster) Ask(_ string, q kmsg.Request) (kmsg.Response, error) {
 		c.ConsumerGroupHeartbeat(from, q, func(r *kmsg.ConsumerGroupHeartbeatResponse) { done <- r })
 	case *kmsg.ConsumerGroupDescribeRequest:
 		c.ConsumerGroupDescribe(q, func(r *kmsg.ConsumerGroupDescribeResponse) { done <- r })
+	case *kmsg.DescribeGroupsRequest:
+		c.DescribeGroups(q, func(r *kmsg.DescribeGroupsResponse) { done <- r })
 	case *kmsg.JoinGroupRequest:
 		c.JoinGroup(from, q, func(r *kmsg.JoinGroupResponse) { done <- r })
 	case *kmsg.SyncGroupRequest:

@@ -30,15 +30,19 @@ func (p *Play) classicJoin(a *actor, verb string, w words) (string, error) {
 		o.Topic, o.Partitions = name, own[name]
 		m.OwnedPartitions = append(m.OwnedPartitions, o)
 	}
-	for name := range strings.SplitSeq(cmp.Or(w["protocols"], "range"), ",") {
-		q.Protocols = append(q.Protocols, kmsg.JoinGroupRequestProtocol{Name: name, Metadata: m.AppendTo(nil)})
+	if w["same"] == "" {
+		a.metadata = m.AppendTo(nil)
 	}
+	for name := range strings.SplitSeq(cmp.Or(w["protocols"], "range"), ",") {
+		q.Protocols = append(q.Protocols, kmsg.JoinGroupRequestProtocol{Name: name, Metadata: a.metadata})
+	}
+	version := int16(w.number("v", 9))
 	a.waits = make(chan joined, 1)
 	join := func() {
-		r, err := ask[*kmsg.JoinGroupResponse](p, a.name, q, 9)
-		if err == nil && r.ErrorCode == memberIDRequired {
+		r, err := ask[*kmsg.JoinGroupResponse](p, a.name, q, version)
+		if err == nil && r.ErrorCode == memberIDRequired && w["once"] == "" {
 			q.MemberID = r.MemberID
-			r, err = ask[*kmsg.JoinGroupResponse](p, a.name, q, 9)
+			r, err = ask[*kmsg.JoinGroupResponse](p, a.name, q, version)
 		}
 		a.waits <- joined{r, err}
 	}
@@ -56,8 +60,11 @@ func (p *Play) joined(a *actor) (string, error) {
 		return "", end.err
 	}
 	r := end.r
-	if r.ErrorCode == 0 {
+	switch r.ErrorCode {
+	case 0:
 		a.id, a.epoch, a.protocol = r.MemberID, r.Generation, said(r.Protocol)
+	case memberIDRequired:
+		a.id = r.MemberID
 	}
 	text := fmt.Sprintf("%d member=%q generation=%d %q %q skip=%v", r.ErrorCode, r.MemberID, r.Generation, said(r.ProtocolType), said(r.Protocol), r.SkipAssignment)
 	if !p.crowd { // else Kafka leaves it to a hash table who leads
@@ -66,10 +73,13 @@ func (p *Play) joined(a *actor) (string, error) {
 	return text, nil
 }
 
-func (p *Play) classicSync(a *actor, w words) (string, error) {
+func (p *Play) classicSync(a *actor, verb string, w words) (string, error) {
+	if verb == "csynced" {
+		return p.synced(a)
+	}
 	q := kmsg.NewPtrSyncGroupRequest()
 	q.Group, q.MemberID, q.Generation, q.InstanceID = p.group, a.id, w.epoch(a.epoch), w.optional("instance")
-	q.ProtocolType, q.Protocol = new("consumer"), &a.protocol
+	q.ProtocolType, q.Protocol = new(cmp.Or(w["type"], "consumer")), new(cmp.Or(w["protocol"], a.protocol))
 	for entry := range strings.SplitSeq(w["assign"], ";") {
 		name, list, ok := strings.Cut(entry, ":")
 		if !ok {
@@ -85,10 +95,25 @@ func (p *Play) classicSync(a *actor, w words) (string, error) {
 		}
 		q.GroupAssignment = append(q.GroupAssignment, kmsg.SyncGroupRequestGroupAssignment{MemberID: p.actor(name).id, MemberAssignment: m.AppendTo(nil)})
 	}
-	r, err := ask[*kmsg.SyncGroupResponse](p, a.name, q, 5)
-	if err != nil {
-		return "", err
+	a.syncs = make(chan synced, 1)
+	sync := func() {
+		r, err := ask[*kmsg.SyncGroupResponse](p, a.name, q, int16(w.number("v", 5)))
+		a.syncs <- synced{r, err}
 	}
+	if verb == "csync&" {
+		go sync()
+		return "", nil
+	}
+	sync()
+	return p.synced(a)
+}
+
+func (p *Play) synced(a *actor) (string, error) {
+	end := <-a.syncs
+	if end.err != nil {
+		return "", end.err
+	}
+	r := end.r
 	var m kmsg.ConsumerMemberAssignment
 	if len(r.MemberAssignment) > 0 {
 		if err := m.ReadFrom(r.MemberAssignment); err != nil {
@@ -114,14 +139,19 @@ func (p *Play) classicHeartbeat(a *actor, w words) (string, error) {
 
 func (p *Play) classicLeave(a *actor, w words) (string, error) {
 	q := kmsg.NewPtrLeaveGroupRequest()
-	q.Group = p.group
+	q.Group, q.MemberID = p.group, a.id
 	m := kmsg.NewLeaveGroupRequestMember()
 	m.MemberID, m.InstanceID = a.id, w.optional("instance")
 	if w["unnamed"] != "" {
 		m.MemberID = ""
 	}
 	q.Members = append(q.Members, m)
-	r, err := ask[*kmsg.LeaveGroupResponse](p, a.name, q, 5)
+	for _, name := range w.list("also") {
+		m := kmsg.NewLeaveGroupRequestMember()
+		m.MemberID = cmp.Or(p.actor(name).id, name)
+		q.Members = append(q.Members, m)
+	}
+	r, err := ask[*kmsg.LeaveGroupResponse](p, a.name, q, int16(w.number("v", 5)))
 	if err != nil {
 		return "", err
 	}
@@ -130,6 +160,23 @@ func (p *Play) classicLeave(a *actor, w words) (string, error) {
 		text += fmt.Sprintf(" %q %q %d", m.MemberID, said(m.InstanceID), m.ErrorCode)
 	}
 	return text, nil
+}
+
+// classicDescribe tells what DescribeGroups says of the group.
+func (p *Play) classicDescribe() (string, error) {
+	q := kmsg.NewPtrDescribeGroupsRequest()
+	q.Groups = []string{p.group}
+	r, err := ask[*kmsg.DescribeGroupsResponse](p, "", q, 6)
+	if err != nil {
+		return "", err
+	}
+	g := r.Groups[0]
+	var members []string
+	for _, m := range g.Members {
+		members = append(members, p.Named(fmt.Sprintf("\n  %s %q %s %s metadata=%x assignment=%x", m.MemberID, said(m.InstanceID), m.ClientID, m.ClientHost, m.ProtocolMetadata, m.MemberAssignment)))
+	}
+	slices.Sort(members)
+	return fmt.Sprintf("%d %q %s %q %q", g.ErrorCode, said(g.ErrorMessage), g.State, g.ProtocolType, g.Protocol) + strings.Join(members, ""), nil
 }
 
 func (p *Play) commit(a *actor, w words) (string, error) {

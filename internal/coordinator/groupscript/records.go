@@ -101,7 +101,9 @@ func (p *Play) record(r grouprec.Record) string {
 		if p.crowd {
 			v.Leader = nil
 		}
-		slices.SortFunc(v.Members, func(a, b grouprec.GroupMember) int { return bytes.Compare(a.Assignment, b.Assignment) })
+		slices.SortFunc(v.Members, func(a, b grouprec.GroupMember) int {
+			return cmp.Or(bytes.Compare(a.Assignment, b.Assignment), cmp.Compare(p.Named(a.MemberID), p.Named(b.MemberID)))
+		})
 	}
 	value := "-"
 	if r.Value != nil {

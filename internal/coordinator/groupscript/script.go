@@ -10,17 +10,23 @@
 //	beat M own=t:0,1/u:0 topics=...    as join; "own" alone is what M was told last,
 //	       epoch=N+1                    "own=" nothing; relative to the epoch of M, or absolute
 //	leave M, away M                     for good, and to come back
-//	cjoin M protocols=range topics=t own=t:0 instance=I session=MS timeout=MS type=consumer
-//	       in a classic group it may wait for others: "cjoin& M" begins to, "cjoined M" ends it
-//	csync M assign=M:t:0,1;N:t:2 data=X
-//	cbeat M, cleave M instance=I unnamed
+//	cjoin M protocols=range topics=t own=t:0 instance=I session=MS timeout=MS type=consumer v=9
+//	       in a classic group it may wait for others: "cjoin& M" begins to, "cjoined M" ends it;
+//	       "once" does not join with the id that it is given, "same" says of itself what
+//	       it said before
+//	csync M assign=M:t:0,1;N:t:2 data=X type=consumer protocol=range v=5
+//	       may wait as well: "csync& M", "csynced M"
+//	cbeat M, cleave M instance=I unnamed also=N v=5
+//	cdescribe                           with DescribeGroups
 //	commit M of=t:0 epoch=N v=9, fetch M
 //	describe
 //	create T N, grow T N, delete T      topics
 //	sleep MS
 //
 // Consumers have their names as ids; classic members get theirs, for which their
-// names stand in what is told.
+// names stand in what is told. Where several of them join at once Kafka leaves it to a
+// hash table who leads when the leader is gone, so that is not told, unless a comment
+// of the script says "# led": the leader stays, or is the only one that joined.
 package groupscript
 
 import (
@@ -57,7 +63,7 @@ type Play struct {
 	group   string
 	topics  Topics
 	actors  map[string]*actor
-	crowd   bool // classic members wait for each other
+	crowd   bool // classic members wait for each other, and it is open who leads
 }
 
 // An actor is a member.
@@ -67,7 +73,9 @@ type actor struct {
 	epoch    int32
 	own      map[string][]int32 // what it was told to have
 	protocol string
+	metadata []byte // what a classic member said of itself
 	waits    chan joined
+	syncs    chan synced
 }
 
 // joined is the end of a JoinGroup.
@@ -76,9 +84,15 @@ type joined struct {
 	err error
 }
 
+// synced is the end of a SyncGroup.
+type synced struct {
+	r   *kmsg.SyncGroupResponse
+	err error
+}
+
 // Run plays the script of a group before a cluster.
 func Run(c Cluster, group, script string) (*Play, error) {
-	p := &Play{cluster: c, group: group, actors: make(map[string]*actor), crowd: strings.Contains(script, "cjoin&")}
+	p := &Play{cluster: c, group: group, actors: make(map[string]*actor), crowd: strings.Contains(script, "cjoin&") && !strings.Contains(script, "# led")}
 	if err := p.topics.learn(c); err != nil {
 		return nil, err
 	}
@@ -226,6 +240,8 @@ func (p *Play) act(verb string, list []string) (string, error) {
 		return "", nil
 	case "describe":
 		return p.describe()
+	case "cdescribe":
+		return p.classicDescribe()
 	case "create", "grow", "delete":
 		return "", p.change(verb, list[0], count())
 	}
@@ -235,8 +251,8 @@ func (p *Play) act(verb string, list []string) (string, error) {
 		return p.heartbeat(a, verb, w)
 	case "cjoin", "cjoin&", "cjoined":
 		return p.classicJoin(a, verb, w)
-	case "csync":
-		return p.classicSync(a, w)
+	case "csync", "csync&", "csynced":
+		return p.classicSync(a, verb, w)
 	case "cbeat":
 		return p.classicHeartbeat(a, w)
 	case "cleave":

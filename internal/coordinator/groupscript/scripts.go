@@ -55,5 +55,6 @@ const (
 
 // Text tells what was answered, and recorded for the play's group.
 func (p *Play) Text(all []grouprec.Record) string {
-	return "# answers\n" + strings.Join(p.Notes, "\n") + "\n# records\n" + strings.Join(p.Records(all), "\n") + "\n"
+	notes := p.Named(strings.Join(p.Notes, "\n")) // some ids were not known then
+	return "# answers\n" + notes + "\n# records\n" + strings.Join(p.Records(all), "\n") + "\n"
 }
