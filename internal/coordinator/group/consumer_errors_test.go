@@ -155,7 +155,8 @@ func TestCommitOfMembers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBench(t, map[string]int32{"t": 3})
 		b.heartbeat(joins("g", "m", "t"))
-		g := b.consumer("g")
+		var g *consumerGroup // that nobody changes while it is asked
+		b.consumer("g", func(now *consumerGroup) { g = now })
 		commit := func(member string, epoch int32, transactional bool, version int16) string {
 			check, err := g.checkCommit(member, nil, epoch, transactional, version)
 			if err == nil && check != nil {
@@ -194,7 +195,6 @@ func TestCommitOfMembers(t *testing.T) {
 		q := beats("g", "m", 2)
 		q.Topics = owns("t:0,1")
 		b.heartbeat(q)
-		g = b.consumer("g")
 		check, err := g.checkCommit("m", nil, 2, false, 9)
 		if err != nil || check == nil {
 			t.Fatalf("epoch 2 in epoch 3: %v", err)
@@ -207,7 +207,6 @@ func TestCommitOfMembers(t *testing.T) {
 		}
 		b.heartbeat(beats("g", "m", -1))
 		b.heartbeat(beats("g", "n", -1))
-		g = b.consumer("g")
 		if got := commit("", -1, false, 2); got != "0" {
 			t.Errorf("from outside, an empty group: %s", got)
 		}

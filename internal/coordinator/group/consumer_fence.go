@@ -2,6 +2,7 @@ package group
 
 import (
 	"errors"
+	"iter"
 	"maps"
 	"slices"
 	"time"
@@ -48,7 +49,7 @@ func (m *machine) fence(g *consumerGroup, members []*consumerMember) shard.Resul
 	}
 	return shard.Result{Records: records, Then: func(err error) {
 		if err != nil && !errors.Is(err, shard.ErrTimeout) { // they are still there, and must be heard of
-			m.startTimers(g.groupID, members)
+			m.resumeTimers(g.groupID, slices.Values(members))
 		}
 	}}
 }
@@ -111,19 +112,29 @@ func (m *machine) scheduleRebalance(group string, member *consumerMember) {
 		func(now *consumerMember) bool { return now.epoch == member.epoch })
 }
 
-// loadedConsumer starts the timers of a group that was loaded.
+// loadedConsumer starts the timers of a group that was loaded. As in Kafka, classic
+// members have those of the others till they are heard of.
 func (m *machine) loadedConsumer(g *consumerGroup) {
-	m.startTimers(g.groupID, slices.Collect(maps.Values(g.members)))
+	for _, member := range g.members {
+		m.startTimers(g.groupID, member)
+	}
 }
 
-// startTimers starts the timers of members as if they had been heard of. Kafka gives
-// classic members the session timeout of the others here too.
-func (m *machine) startTimers(group string, members []*consumerMember) {
-	timeout := milliseconds(m.o.Config(group).ConsumerSessionTimeout)
-	for _, member := range members {
-		m.scheduleSession(group, member.id, timeout)
-		if member.state == unrevoked {
-			m.scheduleRebalance(group, member)
+func (m *machine) startTimers(group string, member *consumerMember) {
+	m.scheduleSession(group, member.id, milliseconds(m.o.Config(group).ConsumerSessionTimeout))
+	if member.state == unrevoked {
+		m.scheduleRebalance(group, member)
+	}
+}
+
+// resumeTimers starts the timers of members that are still there as if they had been
+// heard of.
+func (m *machine) resumeTimers(group string, members iter.Seq[*consumerMember]) {
+	for member := range members {
+		if member.classic != nil {
+			m.scheduleSession(group, member.id, member.sessionTimeout())
+		} else {
+			m.startTimers(group, member)
 		}
 	}
 }

@@ -3,6 +3,7 @@ package group
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 
 	"github.com/twmb/franz-go/pkg/kerr"
@@ -258,7 +259,7 @@ func (m *machine) restoreConsumer(g *consumerGroup) {
 	for topic := range g.topics {
 		m.watchTopic(topic, g.groupID, true)
 	}
-	m.loadedConsumer(g)
+	m.resumeTimers(g.groupID, maps.Values(g.members))
 }
 
 // classicAssignment returns partitions as a classic member reads them that sent

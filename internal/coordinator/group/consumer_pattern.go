@@ -89,25 +89,42 @@ func (g *consumerGroup) lastResolved() (at *int64, version int64) {
 
 // checkPattern fails with INVALID_REGULAR_EXPRESSION.
 func checkPattern(pattern string) error {
-	_, err := compilePattern(pattern)
-	if err == nil {
-		return nil
+	if _, err := compilePattern(pattern); err != nil {
+		return refuse(kerr.InvalidRegularExpression, fmt.Sprintf("SubscribedTopicRegex `%s` is not a valid regular expression: %v.", pattern, err))
 	}
-	reason := err.Error()
-	if e, ok := errors.AsType[*syntax.Error](err); ok {
-		reason = e.Code.String()
-	}
-	return refuse(kerr.InvalidRegularExpression, fmt.Sprintf("SubscribedTopicRegex `%s` is not a valid regular expression: %s.", pattern, reason))
+	return nil
 }
 
 // compilePattern returns a regular expression that prefers the longest match: a text
-// as a whole matches if it is the match that is found.
+// as a whole matches if it is the match that is found. The error has the words of
+// RE2/J, which Kafka uses and which is RE2 as Go's package is.
+//
+// Deviation from Kafka 4.4.0: counted repetitions that come to more than 1000 when
+// they are nested, as in (a{50}){50}, are refused with "invalid repeat count".
 func compilePattern(pattern string) (*regexp.Regexp, error) {
 	re, err := regexp.Compile(pattern)
-	if err == nil {
-		re.Longest()
+	if e, ok := errors.AsType[*syntax.Error](err); ok {
+		if e.Code == syntax.ErrUnexpectedParen {
+			return nil, errors.New("regexp/syntax: internal error")
+		}
+		return nil, errors.New(e.Code.String())
 	}
-	return re, err
+	seen := make(map[string]bool)
+	for _, name := range re.SubexpNames() {
+		if name != "" && seen[name] {
+			return nil, errors.New("duplicate capture group name")
+		}
+		seen[name] = true
+	}
+	re.Longest()
+	return re, nil
+}
+
+// matchesWhole reports whether a text as a whole matches an expression of
+// compilePattern.
+func matchesWhole(re *regexp.Regexp, text string) bool {
+	at := re.FindStringIndex(text)
+	return at != nil && at[0] == 0 && at[1] == len(text)
 }
 
 // resolvePatterns resolves regular expressions of a group in the background.
@@ -135,7 +152,7 @@ func matchTopics(ctx context.Context, im *image.Image, patterns []string) map[st
 			if ctx.Err() != nil {
 				return matched
 			}
-			if loc := re.FindStringIndex(t.Name); loc != nil && loc[0] == 0 && loc[1] == len(t.Name) {
+			if matchesWhole(re, t.Name) {
 				matched[pattern] = append(matched[pattern], t.Name)
 			}
 		}

@@ -179,14 +179,31 @@ func groupText(g *consumerGroup) string {
 	return b.String()
 }
 
-// consumer returns a consumer group.
-func (b *bench) consumer(id string) *consumerGroup {
+// consumer calls f with a consumer group.
+func (b *bench) consumer(id string, f func(g *consumerGroup)) {
 	b.t.Helper()
-	g, ok := b.group(id).(*consumerGroup)
-	if !ok {
-		b.t.Fatalf("%s is a %T", id, b.group(id))
-	}
-	return g
+	b.in(func(m *machine) {
+		g, ok := m.groups[id].(*consumerGroup)
+		if !ok {
+			b.t.Errorf("%s is a %T", id, m.groups[id])
+			return
+		}
+		f(g)
+	})
+}
+
+// consumerText returns everything that a consumer group is.
+func (b *bench) consumerText(id string) (text string) {
+	b.t.Helper()
+	b.consumer(id, func(g *consumerGroup) { text = groupText(g) })
+	return text
+}
+
+// size returns the number of members of a consumer group.
+func (b *bench) size(id string) (n int) {
+	b.t.Helper()
+	b.consumer(id, func(g *consumerGroup) { n = len(g.members) })
+	return n
 }
 
 // expectReplay lets another coordinator take over, and compares its consumer groups
@@ -199,7 +216,7 @@ func (b *bench) expectReplay() {
 				if g, ok := m.groups[id].(*consumerGroup); ok {
 					all += id + "\n" + groupText(g)
 				} else {
-					all += id + " is " + m.groups[id].kind().String() + " " + m.groups[id].state() + "\n"
+					all += id + " is " + m.groups[id].kind().String() + "\n"
 				}
 			}
 			for _, topic := range slices.Sorted(maps.Keys(m.byTopic)) {
