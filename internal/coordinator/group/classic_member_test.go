@@ -350,8 +350,7 @@ func TestAllLeaveWhilePending(t *testing.T) {
 	})
 }
 
-// The shard's timers are as many as there are sessions, however often they are
-// kept alive.
+// Heartbeats of 100,000 members.
 func BenchmarkHeartbeat(b *testing.B) {
 	bench := newClassicBench(b)
 	var members []string
