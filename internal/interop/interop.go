@@ -5,9 +5,11 @@
 // others on kf, both cleaners on the same records, the groups of Kafka's consumers,
 // of Streams and of Connect on kf. They need a JDK and Maven, and
 // fetch Kafka once into the user's cache. "make interop-fixtures" does the same
-// with directories of other brokers, and "make interop-kcat" runs kcat on kf.
+// with directories of other brokers, and "make interop-clients" lets clients of other
+// makers use kf: kcat, and group members of the libraries for Python, JavaScript and
+// Go, whose programs are in testdata/clients.
 //
 // KF_SEED repeats the random choices of a run, KF_DAMAGES says how many damages
-// are tried. KF_SERVER=Kafka lets Kafka serve the groups of Java programs, to show
+// are tried. KF_SERVER=Kafka lets Kafka serve the groups instead of kf, to show
 // that what the tests ask of kf is what Kafka does. The files of a failure are kept.
 package interop

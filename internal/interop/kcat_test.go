@@ -1,4 +1,4 @@
-//go:build interop && kcat
+//go:build interop && clients
 
 package interop
 
