@@ -118,8 +118,11 @@ func (g *clientGroup) listen(m *clientMember, r io.Reader) {
 		if (!ok || e.Event == "refused") && !strings.HasPrefix(lines.Text(), kcatEnd) {
 			fmt.Fprintln(m.log, lines.Text())
 		}
-		if ok {
+		switch {
+		case ok:
 			g.take(m, e)
+		case strings.HasPrefix(lines.Text(), `{"event"`):
+			g.fault("%s: no event: %s", m.name, lines.Text())
 		}
 	}
 	_, _ = io.Copy(m.log, r) // behind a line that is too long

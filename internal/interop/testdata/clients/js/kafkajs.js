@@ -37,9 +37,11 @@ const consumer = new Kafka({
 
 // The library tells of whole assignments, and of the beginning of a rebalance.
 let owned = []
+const pending = new Map() // partition: next offset, what is not committed yet
 const revoke = () => {
   if (owned.length > 0) say({ event: 'revoked', partitions: owned })
   owned = []
+  pending.clear()
 }
 consumer.on(consumer.events.REBALANCING, revoke)
 consumer.on(consumer.events.CRASH, revoke)
@@ -48,13 +50,29 @@ consumer.on(consumer.events.GROUP_JOIN, ({ payload }) => {
   owned = payload.memberAssignment[topic] ?? []
   say({ event: 'assigned', partitions: owned })
 })
-consumer.on(consumer.events.COMMIT_OFFSETS, ({ payload }) => {
-  for (const t of payload.topics) {
-    for (const p of t.partitions) say({ event: 'committed', partition: p.partition, offset: Number(p.offset) })
+
+// Its own commits are made when a record comes: one that is refused would wait for
+// the next record.
+const commit = async () => {
+  const committing = [...pending]
+  if (committing.length === 0) return
+  try {
+    await consumer.commitOffsets(committing.map(([partition, offset]) => ({ topic, partition, offset: String(offset) })))
+  } catch (error) {
+    say({ event: 'refused', error: String(error) })
+    return
   }
-})
+  for (const [partition, offset] of committing) {
+    say({ event: 'committed', partition, offset })
+    if (pending.get(partition) === offset) pending.delete(partition)
+  }
+}
+let commits = Promise.resolve() // one after the other
+const timer = setInterval(() => (commits = commits.then(commit)), 100)
 
 process.on('SIGTERM', async () => {
+  clearInterval(timer)
+  await commits.then(commit)
   await consumer.disconnect()
   process.exit(0)
 })
@@ -63,9 +81,10 @@ const main = async () => {
   await consumer.connect()
   await consumer.subscribe({ topic, fromBeginning: true })
   await consumer.run({
-    autoCommitThreshold: 1,
+    autoCommit: false,
     eachMessage: async ({ partition, message }) => {
       say({ event: 'record', partition, offset: Number(message.offset) })
+      pending.set(partition, Number(message.offset) + 1)
     },
   })
 }
