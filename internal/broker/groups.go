@@ -181,11 +181,15 @@ func (l *groupLog) Read(offset int64, max int) ([]byte, error) {
 	}
 	defer read.Data.Release()
 	n := read.Data.Len()
+	if n == 0 {
+		l.buf = nil // all is loaded
+		return nil, nil
+	}
 	if n > cap(l.buf) {
 		l.buf = make([]byte, n)
 	}
 	l.buf = l.buf[:n]
-	if _, err := read.Data.ReadAt(l.buf, 0); err != nil && n > 0 {
+	if _, err := read.Data.ReadAt(l.buf, 0); err != nil {
 		return nil, err
 	}
 	return wholeBatches(l.buf), nil
