@@ -60,8 +60,8 @@ func (s *clientStage) groupRecords(t *testing.T) []grouprec.Record {
 // generation returns the generation of a group, or its epoch.
 func (g *clientGroup) generation(t *testing.T) int32 {
 	t.Helper()
-	if g.consumer() {
-		return g.describedConsumer(t).Epoch
+	if d, ok := g.describedConsumer(t); ok {
+		return d.Epoch
 	}
 	generation := int32(-1)
 	for _, rec := range g.stage.groupRecords(t) {

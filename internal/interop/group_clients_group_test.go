@@ -4,6 +4,7 @@ package interop
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -287,8 +288,7 @@ func (g *clientGroup) described(t *testing.T) (state string, members []string) {
 		slices.Sort(partitions)
 		members = append(members, fmt.Sprint(*id, partitions))
 	}
-	if g.consumer() {
-		d := g.describedConsumer(t)
+	if d, ok := g.describedConsumer(t); ok {
 		for _, m := range d.Members {
 			say(m.InstanceID, slices.Collect(maps.Keys(m.Assignment[g.name])))
 		}
@@ -313,20 +313,16 @@ func (g *clientGroup) described(t *testing.T) (state string, members []string) {
 	return state, members
 }
 
-// consumer reports whether it is a group of the consumer protocol.
-func (g *clientGroup) consumer() bool {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	return slices.ContainsFunc(g.members, func(m *clientMember) bool { return m.client.protocol == "consumer" })
-}
-
-func (g *clientGroup) describedConsumer(t *testing.T) kadm.DescribedConsumerGroup {
+// describedConsumer describes a group of the consumer protocol, and reports whether
+// it is one.
+func (g *clientGroup) describedConsumer(t *testing.T) (kadm.DescribedConsumerGroup, bool) {
 	t.Helper()
 	all, err := g.stage.admin.DescribeConsumerGroups(t.Context(), g.name)
-	if err != nil || all[g.name].Err != nil {
-		t.Fatalf("describing %s: %v, %v", g.name, err, all[g.name].Err)
+	d := all[g.name]
+	if err != nil || d.Err != nil && !errors.Is(d.Err, kerr.GroupIDNotFound) {
+		t.Fatalf("describing %s: %v, %v", g.name, err, d.Err)
 	}
-	return all[g.name]
+	return d, d.Err == nil
 }
 
 // committed returns the offsets that the broker keeps, 0 where there is none.

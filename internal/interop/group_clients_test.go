@@ -58,6 +58,9 @@ var mixedClients = [][]client{
 	{{"aiokafka", "classic", "sticky", true}, {"franz-go", "classic", "sticky", false}, {"sarama", "classic", "sticky", true}},
 	{{"kcat", "classic", "cooperative-sticky", true}, {"franz-go", "classic", "cooperative-sticky", false}, {"kafka-python", "classic", "cooperative-sticky", true}},
 	{{"confluent-kafka", "consumer", "uniform", true}, {"franz-go", "consumer", "uniform", false}},
+	// Members of both protocols: the group goes from one to the other and back.
+	{{"sarama", "classic", "range", true}, {"confluent-kafka", "consumer", "range", true}},
+	{{"franz-go", "consumer", "range", false}, {"kafka-python", "classic", "range", true}},
 }
 
 // clientSettings are those of the broker: nobody waits long, and nothing is
@@ -95,7 +98,7 @@ func TestGroupClients(t *testing.T) {
 func castName(cast []client) string {
 	var names []string
 	for _, c := range cast {
-		names = append(names, c.library)
+		names = append(names, c.library+" "+c.protocol)
 	}
 	return fmt.Sprintf("%s %s", strings.Join(names, "+"), cast[0].assignor)
 }
@@ -108,7 +111,8 @@ func newClientStage(t *testing.T) *clientStage {
 	} else {
 		s.party = kfParty(buildKF(t, t.TempDir()))
 	}
-	s.producer = newClient(t, kgo.SeedBrokers(s.address), kgo.RecordPartitioner(kgo.ManualPartitioner()), kgo.UnknownTopicRetries(-1))
+	s.producer = newClient(t, kgo.SeedBrokers(s.address), kgo.RecordPartitioner(kgo.ManualPartitioner()), kgo.UnknownTopicRetries(-1),
+		kgo.ProducerBatchCompression(kgo.NoCompression())) // not all libraries have the codecs at hand
 	s.serve()
 	return s
 }
