@@ -1,6 +1,8 @@
 package broker
 
 import (
+	"time"
+
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
@@ -9,8 +11,15 @@ import (
 
 // OffsetCommit, key 8, versions 2 to 10.
 //
-// Deviation from Kafka 4.4.0: the answer keeps the order of the request also when
-// some of it is refused.
+// Deviations from Kafka 4.4.0:
+//   - The answer keeps the order of the request also when some of it is refused.
+//   - A commit for a partition that is not there is refused after refusalPause:
+//     Java's consumer commits again at once while its topic is deleted, and does
+//     not pause itself unless the answer takes longer than that.
+
+// refusalPause is how long the answer is held back that refuses a commit for a
+// topic that is gone.
+const refusalPause = 10 * time.Millisecond
 
 func (b *Broker) offsetCommit(c *call, q *kmsg.OffsetCommitRequest) {
 	answer := q.ResponseKind().(*kmsg.OffsetCommitResponse)
@@ -18,6 +27,7 @@ func (b *Broker) offsetCommit(c *call, q *kmsg.OffsetCommitRequest) {
 	asked := *q // what the coordinator is asked: partitions that are there
 	asked.Topics = nil
 	var codes []*int16 // where its answers belong
+	refused := false
 	im := b.image.Load()
 	for i := range q.Topics {
 		t := &q.Topics[i]
@@ -38,24 +48,30 @@ func (b *Broker) offsetCommit(c *call, q *kmsg.OffsetCommitRequest) {
 			if hasPartition(topic, p.Partition) {
 				known.Partitions = append(known.Partitions, t.Partitions[j])
 				codes = append(codes, &p.ErrorCode)
+			} else {
+				refused = true
 			}
 		}
 		if len(known.Partitions) > 0 {
 			asked.Topics = append(asked.Topics, known)
 		}
 	}
+	c.later()
+	reply := func() { c.reply(answer) }
+	if refused {
+		reply = func() { time.AfterFunc(refusalPause, func() { c.reply(answer) }) }
+	}
 	if len(asked.Topics) == 0 {
-		c.reply(answer)
+		reply()
 		return
 	}
-	c.later()
 	b.groups.OffsetCommit(&asked, func(r *kmsg.OffsetCommitResponse) {
 		for _, t := range r.Topics {
 			for _, p := range t.Partitions {
 				*codes[0], codes = p.ErrorCode, codes[1:]
 			}
 		}
-		c.reply(answer)
+		reply()
 	})
 }
 
