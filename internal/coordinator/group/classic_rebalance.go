@@ -27,6 +27,7 @@ func (m *machine) expireSession(g *classicGroup, id string) shard.Result {
 	case member == nil || member.waiting():
 		return shard.Result{} // the session goes on when it is answered
 	default:
+		m.log.Info("the session of a member ended", "group", g.groupID, "member", id)
 		m.drop(g, id)
 		if g.now != classicPreparing {
 			return m.rebalance(g, "the session of a member ended", id)
@@ -104,7 +105,7 @@ func (m *machine) endJoin(g *classicGroup) shard.Result {
 	m.shard.Cancel(g.joinTimer)
 	for _, member := range slices.Clone(g.order) {
 		if member.join == nil && member.instance == nil {
-			m.log.Debug("a member did not join again", "group", g.groupID, "member", member.id)
+			m.log.Info("a member did not join again", "group", g.groupID, "member", member.id)
 			m.drop(g, member.id)
 		}
 	}
@@ -139,7 +140,7 @@ func (m *machine) endJoin(g *classicGroup) shard.Result {
 func (m *machine) endSync(g *classicGroup) shard.Result {
 	for _, member := range slices.Clone(g.order) {
 		if member.unsynced {
-			m.log.Debug("a member did not sync", "group", g.groupID, "member", member.id)
+			m.log.Info("a member did not sync", "group", g.groupID, "member", member.id)
 			m.drop(g, member.id)
 		}
 	}
