@@ -3,9 +3,11 @@
 // broker hosts.
 //
 // A request goes this way: the reader of its connection reads and decodes it,
-// the dispatch table names its handler, the handler calls storage, image or
-// controller, and the writer of the connection sends the answer in turn. A
-// request that has to wait is parked on the watch lists of its partitions.
+// the dispatch table names its handler, the handler calls storage, image,
+// controller or the coordinator of groups, and the writer of the connection sends
+// the answer in turn. A request that has to wait is parked on the watch lists of
+// its partitions, or kept by the coordinator, which replies some time. The
+// coordinator's records go to a partition of this broker (groups.go).
 // Records are never copied on the way in, and go from file to socket on the way
 // out.
 package broker

@@ -92,18 +92,13 @@ func (c *Coordinator) LeaveGroup(q *kmsg.LeaveGroupRequest, reply func(*kmsg.Lea
 		switch g := m.groups[q.Group].(type) {
 		case *classicGroup:
 			r, result := m.leaveClassic(g, q)
-			log := result.Then
-			result.Then = func(err error) {
-				if log != nil {
-					log(err)
-				}
+			return then(result, func(err error) {
 				if err != nil {
 					refused(codeOf(err))
 					return
 				}
 				answer(r)
-			}
-			return result
+			})
 		case *consumerGroup:
 			return m.leaveConsumer(g, q, answer)
 		}

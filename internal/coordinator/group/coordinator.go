@@ -32,20 +32,20 @@ type Options struct {
 	Ready <-chan struct{}
 }
 
-// A Config has the settings of the coordinator by Kafka's names, for a group with
-// those that the group overrides. All are in milliseconds that do not say
-// otherwise.
+// A Config has the settings of the coordinator, for a group with those that the
+// group overrides; beside each is Kafka's name of it. All are in milliseconds that
+// do not say otherwise.
 type Config struct {
-	ClassicMinSessionTimeout   int32 // group.min.session.timeout.ms
-	ClassicMaxSessionTimeout   int32 // group.max.session.timeout.ms
-	ClassicInitialDelay        int32 // group.initial.rebalance.delay.ms
-	ClassicMaxSize             int32 // group.max.size, members
-	ConsumerSessionTimeout     int32 // consumer.session.timeout.ms
-	ConsumerHeartbeatInterval  int32 // consumer.heartbeat.interval.ms
-	ConsumerAssignmentInterval int32 // consumer.assignment.interval.ms
-	ConsumerMaxSize            int32 // group.consumer.max.size, members
-	ConsumerRegexRefresh       int32 // group.consumer.regex.refresh.interval.ms
-	Assignors                  []string
+	ClassicMinSessionTimeout   int32     // group.min.session.timeout.ms
+	ClassicMaxSessionTimeout   int32     // group.max.session.timeout.ms
+	ClassicInitialDelay        int32     // group.initial.rebalance.delay.ms
+	ClassicMaxSize             int32     // group.max.size, members
+	ConsumerSessionTimeout     int32     // consumer.session.timeout.ms
+	ConsumerHeartbeatInterval  int32     // consumer.heartbeat.interval.ms
+	ConsumerAssignmentInterval int32     // consumer.assignment.interval.ms
+	ConsumerMaxSize            int32     // group.consumer.max.size, members
+	ConsumerRegexRefresh       int32     // group.consumer.regex.refresh.interval.ms
+	Assignors                  []string  // group.consumer.assignors, the default first
 	Migration                  Migration // group.consumer.migration.policy
 	ConsumerProtocol           bool      // group.version is finalised, and the protocol allowed
 

@@ -42,10 +42,8 @@ func codeOf(err error) int16 {
 		return kerr.NotCoordinator.Code
 	case errors.Is(err, shard.ErrTimeout), errors.Is(err, shard.ErrUnavailable):
 		return kerr.CoordinatorNotAvailable.Code
-	case errors.Is(err, storage.ErrTooLarge), errors.Is(err, storage.ErrBatchTooLarge):
-		return kerr.UnknownServerError.Code
 	}
-	return kerr.UnknownServerError.Code
+	return kerr.UnknownServerError.Code // also for a batch that is too large
 }
 
 // messageOf returns the message of an [Error], nil if there is none.

@@ -6,10 +6,11 @@
 //	                        records are appended, replayed, committed
 //	                                                 -> then: the answer
 //
-// State changes by the replay of records and by nothing else, so that a start, a
-// hand-over to another broker, and Kafka on the same directory find what this
-// broker knew. What needs no record (timers, requests that wait) lives in the
-// machine beside it and is made anew after a load.
+// State is what the replay of records makes of it, so that a start, a hand-over to
+// another broker, and Kafka on the same directory find what this broker knew. A
+// machine that has to change before its records are written says so, and mends what
+// it did if they cannot be. What needs no record (timers, requests that wait) lives
+// in the machine beside it and is made anew after a load.
 //
 // The package knows no network and no files: it is given a [Log]. Time comes
 // from package time alone, so that testing/synctest can hold it.
@@ -72,7 +73,7 @@ type Log interface {
 var (
 	ErrLoading  = errors.New("the coordinator is loading its records") // COORDINATOR_LOAD_IN_PROGRESS
 	ErrResigned = errors.New("this broker is not the coordinator")     // NOT_COORDINATOR
-	ErrTimeout  = errors.New("the records were not committed in time") // REQUEST_TIMED_OUT
+	ErrTimeout  = errors.New("the records were not committed in time") // COORDINATOR_NOT_AVAILABLE
 	// ErrUnavailable is for a Log that cannot take an append now, as too few
 	// replicas are in sync.
 	ErrUnavailable = errors.New("too few replicas of the coordinator's records are in sync") // COORDINATOR_NOT_AVAILABLE
