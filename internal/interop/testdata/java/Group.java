@@ -138,6 +138,8 @@ public class Group {
         c.join(2, kind.configs());
         var process = c.joinProcess(kind.mortal());
         c.stable();
+        long reads = process.reads;
+        GroupCrowd.await(() -> process.reads > reads + 50 ? null : "the process reads nothing");
         process.signal("STOP");
         c.absent(process);
         c.stable();

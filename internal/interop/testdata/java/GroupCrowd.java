@@ -1,6 +1,5 @@
 import java.io.IOException;
 import java.util.ArrayList;
-import java.util.BitSet;
 import java.util.Collection;
 import java.util.HashMap;
 import java.util.HashSet;
@@ -52,13 +51,7 @@ class GroupCrowd implements GroupMember.Audience, AutoCloseable {
     private final List<GroupMember> all = new ArrayList<>();
     private final ConcurrentLinkedQueue<String> faults = new ConcurrentLinkedQueue<>();
     private final AtomicInteger names = new AtomicInteger();
-
-    // What members tell, under the lock of this.
-    private final Map<TopicPartition, GroupMember> owners = new HashMap<>();
-    private final Set<GroupMember> away = new HashSet<>(); // do not know what they have lost
-    private final Map<TopicPartition, BitSet> read = new HashMap<>();
-    private long reads;
-
+    private final GroupOwners owners = new GroupOwners(this::fault);
     private Map<TopicPartition, Long> committed = Map.of(); // by the watch only
     private volatile boolean loading;
     private volatile boolean watching = true;
@@ -170,14 +163,12 @@ class GroupCrowd implements GroupMember.Audience, AutoCloseable {
             var have = offsets();
             return have.equals(ends) ? null : "the group has committed " + have + " of " + ends;
         });
-        synchronized (this) {
-            ends.forEach((p, end) -> {
-                int n = read.getOrDefault(p, new BitSet()).cardinality();
-                if (n != end) {
-                    fault(p + ": " + n + " of " + end + " records are read");
-                }
-            });
-        }
+        ends.forEach((p, end) -> {
+            int n = owners.offsets(p);
+            if (n != end) {
+                fault(p + ": " + n + " of " + end + " records are read");
+            }
+        });
     }
 
     synchronized Set<TopicPartition> partitions() {
@@ -270,9 +261,8 @@ class GroupCrowd implements GroupMember.Audience, AutoCloseable {
     }
 
     /** From now on a member is none any more, and does not know it yet. */
-    synchronized void absent(GroupMember m) {
-        away.add(m);
-        owners.values().removeIf(o -> o == m);
+    void absent(GroupMember m) {
+        owners.absent(m);
         present.remove(m);
     }
 
@@ -286,32 +276,18 @@ class GroupCrowd implements GroupMember.Audience, AutoCloseable {
     }
 
     @Override
-    public synchronized void given(GroupMember m, Collection<TopicPartition> partitions) {
-        away.remove(m);
-        for (TopicPartition p : partitions) {
-            var other = owners.put(p, m);
-            if (other != null) {
-                fault(m.getName() + " is given " + p + " that " + other.getName() + " has");
-            }
-        }
+    public void given(GroupMember m, Collection<TopicPartition> partitions) {
+        owners.given(m, partitions);
     }
 
     @Override
-    public synchronized void taken(GroupMember m, Collection<TopicPartition> partitions) {
-        for (TopicPartition p : partitions) {
-            if (!owners.remove(p, m) && !away.contains(m)) {
-                fault(m.getName() + " gives back " + p + " that it does not have");
-            }
-        }
+    public void taken(GroupMember m, Collection<TopicPartition> partitions) {
+        owners.taken(m, partitions);
     }
 
     @Override
-    public synchronized void read(GroupMember m, TopicPartition p, long offset) {
-        if (owners.get(p) != m && !away.contains(m)) {
-            fault(m.getName() + " reads " + p + " that it does not have");
-        }
-        read.computeIfAbsent(p, x -> new BitSet()).set((int) offset);
-        reads++;
+    public void read(GroupMember m, TopicPartition p, long offset) {
+        owners.read(m, p, offset);
     }
 
     @Override
@@ -320,15 +296,12 @@ class GroupCrowd implements GroupMember.Audience, AutoCloseable {
     }
 
     @Override
-    public synchronized void gone(GroupMember m) {
-        if (m instanceof GroupConsumer && m.failure == null && owners.containsValue(m)) {
-            fault(m.getName() + " has partitions when it is gone");
-        }
-        owners.values().removeIf(o -> o == m);
+    public void gone(GroupMember m) {
+        owners.gone(m);
     }
 
-    synchronized Set<TopicPartition> owned(GroupMember m) {
-        return owners.entrySet().stream().filter(e -> e.getValue() == m).map(Map.Entry::getKey).collect(Collectors.toSet());
+    Set<TopicPartition> owned(GroupMember m) {
+        return owners.of(m);
     }
 
     ConsumerGroupDescription describe() throws Exception {
@@ -379,6 +352,9 @@ class GroupCrowd implements GroupMember.Audience, AutoCloseable {
                 return m.getName() + " is in generation " + m.generation + ", not " + present.get(0).generation;
             }
         }
+        if (owners.late()) {
+            return "members have yet to give back partitions that others have";
+        }
         return owned == partitions().size() ? null : owned + " of " + partitions().size() + " partitions are assigned";
     }
 
@@ -417,6 +393,7 @@ class GroupCrowd implements GroupMember.Audience, AutoCloseable {
 
     /** Fails if anything was wrong. */
     void check() throws Exception {
+        owners.check();
         for (GroupMember m : present) {
             if (m.failure != null) {
                 fault(m.getName() + " has failed: " + m.failure);
@@ -458,8 +435,8 @@ class GroupCrowd implements GroupMember.Audience, AutoCloseable {
     }
 
     String counts() {
-        return "members=" + all.size() + " written=" + written + " read=" + reads + " generations=" + generation + " commits=" + sum(m -> m.commits)
-            + " refused=" + sum(m -> m.refusedCommits) + " revoked=" + sum(m -> m.revoked) + " lost=" + sum(m -> m.lost);
+        return "members=" + all.size() + " written=" + written + " read=" + owners.reads() + " generations=" + generation + " commits=" + sum(m -> m.commits)
+            + " refused=" + sum(m -> m.refusedCommits) + " revoked=" + sum(m -> m.revoked) + " lost=" + sum(m -> m.lost) + " overlaps=" + owners.overlaps();
     }
 
     private int sum(ToIntFunction<GroupMember> what) {

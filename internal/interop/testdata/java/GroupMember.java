@@ -42,7 +42,7 @@ abstract class GroupMember extends Thread {
     }
 
     /** Tells it to end. */
-    abstract void leave(GroupMembershipOperation how);
+    abstract void leave(GroupMembershipOperation how) throws Exception;
 
     /** Notes under which id and in which generation it is a member. */
     void member(String id, int generation) {

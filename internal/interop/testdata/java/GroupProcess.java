@@ -86,10 +86,10 @@ class GroupProcess extends GroupMember {
         }
     }
 
-    /** Kills it, whichever way it is to leave. */
+    /** Kills it, whichever way it is to leave. What it has said until then is heard. */
     @Override
-    void leave(GroupMembershipOperation how) {
-        process.destroyForcibly();
+    void leave(GroupMembershipOperation how) throws Exception {
+        signal("KILL");
     }
 
     public static void main(String[] args) throws Exception {
