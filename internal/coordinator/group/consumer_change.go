@@ -109,12 +109,7 @@ func (ch *consumerChange) joinStatic(member, instance string, classic bool) (*co
 	next.id, next.epoch, next.previous = member, 0, 0
 	ch.records = g.memberTombstones(ch.records, before.id)
 	ch.write(g.memberRecord(&next), g.targetRecord(member, g.targets[before.id]), g.currentRecord(&next))
-	ch.replaced = before
-	ch.done = append(ch.done, func() {
-		if before.id != member {
-			g.cancelTimers(ch.m.shard, before.id)
-		}
-	})
+	ch.replaced = before // whose timers find out that it is gone
 	return &next, nil
 }
 

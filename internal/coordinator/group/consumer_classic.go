@@ -89,13 +89,14 @@ func (m *machine) joinClassicMember(g *consumerGroup, from Client, q *kmsg.JoinG
 		if err = ch.updateTarget(); err == nil {
 			err = ch.reconcile(owned, changed)
 		}
-		result = &shard.Result{Records: ch.records, Then: func(err error) {
-			if err == nil {
-				m.shard.Cancel(timerKey(consumerJoin, q.Group, member))
-				m.scheduleSession(q.Group, member, milliseconds(q.SessionTimeoutMillis))
-				m.scheduleFence(q.Group, consumerSync, member, milliseconds(q.RebalanceTimeoutMillis), "it did not sync in time")
-			}
-		}}
+		result = &shard.Result{Records: ch.records}
+		// Kafka does this when the records are committed, and never if that takes too
+		// long: then nobody would miss the member.
+		ch.done = append(ch.done, func() {
+			m.shard.Cancel(timerKey(consumerJoin, q.Group, member))
+			m.scheduleSession(q.Group, member, milliseconds(q.SessionTimeoutMillis))
+			m.scheduleFence(q.Group, consumerSync, member, milliseconds(q.RebalanceTimeoutMillis), "it did not sync in time")
+		})
 	}
 	if err != nil {
 		return nil, none, err

@@ -48,8 +48,8 @@ func (m *machine) fence(g *consumerGroup, members []*consumerMember) shard.Resul
 		g.cancelTimers(m.shard, member.id)
 	}
 	return shard.Result{Records: records, Then: func(err error) {
-		if err != nil && !errors.Is(err, shard.ErrTimeout) { // they are still there, and must be heard of
-			m.resumeTimers(g.groupID, slices.Values(members))
+		if notWritten(err) { // they are still there, and must be heard of
+			m.resumeTimers(g.groupID, slices.Values(members), "")
 		}
 	}}
 }
@@ -86,9 +86,14 @@ func (m *machine) scheduleFenceIf(group, kind, member string, after time.Duratio
 			return shard.Result{}
 		}
 		m.log.Info("a member is fenced", "group", group, "member", member, "reason", reason)
-		r := m.fence(g, []*consumerMember{g.members[member]})
-		if !r.Replayed { // the timer tries again
-			r.Then = nil
+		fenced := []*consumerMember{g.members[member]}
+		r := m.fence(g, fenced)
+		if !r.Replayed {
+			r.Then = func(err error) {
+				if notWritten(err) { // this timer tries again, and the others may be first
+					m.resumeTimers(group, slices.Values(fenced), kind)
+				}
+			}
 		}
 		return r
 	})
@@ -102,14 +107,14 @@ func (m *machine) scheduleSession(group, member string, timeout time.Duration) {
 }
 
 // scheduleRebalance gives a member that has to give up partitions its rebalance
-// timeout to do so; one that has not need not.
+// timeout to do so. The timer of one that has done it finds that out by itself: were
+// it cancelled, and could it then not be written, the member might keep them for ever.
 func (m *machine) scheduleRebalance(group string, member *consumerMember) {
 	if member.state != unrevoked {
-		m.shard.Cancel(timerKey(consumerRebalance, group, member.id))
 		return
 	}
 	m.scheduleFenceIf(group, consumerRebalance, member.id, milliseconds(member.rebalanceTimeout), "it did not give up its partitions in time",
-		func(now *consumerMember) bool { return now.epoch == member.epoch })
+		func(now *consumerMember) bool { return now.state == unrevoked && now.epoch == member.epoch })
 }
 
 // loadedConsumer starts the timers of a group that was loaded. As in Kafka, classic
@@ -122,19 +127,24 @@ func (m *machine) loadedConsumer(g *consumerGroup) {
 
 func (m *machine) startTimers(group string, member *consumerMember) {
 	m.scheduleSession(group, member.id, milliseconds(m.o.Config(group).ConsumerSessionTimeout))
-	if member.state == unrevoked {
-		m.scheduleRebalance(group, member)
-	}
+	m.scheduleRebalance(group, member)
 }
 
 // resumeTimers starts the timers of members that are still there as if they had been
-// heard of.
-func (m *machine) resumeTimers(group string, members iter.Seq[*consumerMember]) {
+// heard of, except for those of a kind.
+func (m *machine) resumeTimers(group string, members iter.Seq[*consumerMember], except string) {
 	for member := range members {
 		if member.classic != nil {
 			m.scheduleSession(group, member.id, member.sessionTimeout())
 		} else {
 			m.startTimers(group, member)
 		}
+		if except != "" {
+			m.shard.Cancel(timerKey(except, group, member.id))
+		}
 	}
 }
+
+// notWritten reports whether err says that records are not in the log. Those that
+// were not committed in time are.
+func notWritten(err error) bool { return err != nil && !errors.Is(err, shard.ErrTimeout) }

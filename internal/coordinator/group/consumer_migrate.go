@@ -244,8 +244,8 @@ func (m *machine) downgrade(g *consumerGroup, to *classicGroup, records []shard.
 		_ = m.prepare(to, "it was a consumer group", "") // nobody joined yet, so there is no record
 	}
 	return shard.Result{Records: records, Replayed: true, Then: func(err error) {
-		if err == nil || errors.Is(err, shard.ErrTimeout) || m.groups[to.groupID] != to {
-			return // it is in the log, or gone
+		if !notWritten(err) || m.groups[to.groupID] != to {
+			return
 		}
 		m.log.Warn("a consumer group could not become a classic one", "group", g.groupID, "error", err)
 		to.forget(m.shard)
@@ -259,7 +259,7 @@ func (m *machine) restoreConsumer(g *consumerGroup) {
 	for topic := range g.topics {
 		m.watchTopic(topic, g.groupID, true)
 	}
-	m.resumeTimers(g.groupID, maps.Values(g.members))
+	m.resumeTimers(g.groupID, maps.Values(g.members), "")
 }
 
 // classicAssignment returns partitions as a classic member reads them that sent
