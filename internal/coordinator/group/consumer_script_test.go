@@ -76,7 +76,11 @@ func (c benchCluster) answer(q kmsg.Request) (kmsg.Response, error) {
 		c.LeaveGroup(q, func(r *kmsg.LeaveGroupResponse) { done <- r })
 	case *kmsg.OffsetCommitRequest:
 		for i := range q.Topics { // as the broker does
-			q.Topics[i].TopicID = c.image.Topic(q.Topics[i].Topic).ID
+			t := c.image.Topic(q.Topics[i].Topic)
+			if t == nil {
+				return nil, kerr.UnknownTopicOrPartition
+			}
+			q.Topics[i].TopicID = t.ID
 		}
 		c.OffsetCommit(q, func(r *kmsg.OffsetCommitResponse) { done <- r })
 	case *kmsg.OffsetFetchRequest:

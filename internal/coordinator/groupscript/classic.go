@@ -2,6 +2,7 @@ package groupscript
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -14,6 +15,9 @@ import (
 
 // memberIDRequired is the code that tells a member to join again with an id.
 const memberIDRequired = 79
+
+// errNotAsked says that a script waits for what was not asked.
+var errNotAsked = errors.New("no request waits")
 
 func (p *Play) classicJoin(a *actor, verb string, w words) (string, error) {
 	if verb == "cjoined" {
@@ -37,14 +41,15 @@ func (p *Play) classicJoin(a *actor, verb string, w words) (string, error) {
 		q.Protocols = append(q.Protocols, kmsg.JoinGroupRequestProtocol{Name: name, Metadata: a.metadata})
 	}
 	version := int16(w.number("v", 9))
-	a.waits = make(chan joined, 1)
+	waits := make(chan joined, 1)
+	a.waits = waits
 	join := func() {
 		r, err := ask[*kmsg.JoinGroupResponse](p, a.name, q, version)
 		if err == nil && r.ErrorCode == memberIDRequired && w["once"] == "" {
 			q.MemberID = r.MemberID
 			r, err = ask[*kmsg.JoinGroupResponse](p, a.name, q, version)
 		}
-		a.waits <- joined{r, err}
+		waits <- joined{r, err}
 	}
 	if verb == "cjoin&" {
 		go join()
@@ -55,7 +60,11 @@ func (p *Play) classicJoin(a *actor, verb string, w words) (string, error) {
 }
 
 func (p *Play) joined(a *actor) (string, error) {
+	if a.waits == nil {
+		return "", errNotAsked
+	}
 	end := <-a.waits
+	a.waits = nil
 	if end.err != nil {
 		return "", end.err
 	}
@@ -95,10 +104,11 @@ func (p *Play) classicSync(a *actor, verb string, w words) (string, error) {
 		}
 		q.GroupAssignment = append(q.GroupAssignment, kmsg.SyncGroupRequestGroupAssignment{MemberID: p.actor(name).id, MemberAssignment: m.AppendTo(nil)})
 	}
-	a.syncs = make(chan synced, 1)
+	syncs := make(chan synced, 1)
+	a.syncs = syncs
 	sync := func() {
 		r, err := ask[*kmsg.SyncGroupResponse](p, a.name, q, int16(w.number("v", 5)))
-		a.syncs <- synced{r, err}
+		syncs <- synced{r, err}
 	}
 	if verb == "csync&" {
 		go sync()
@@ -109,7 +119,11 @@ func (p *Play) classicSync(a *actor, verb string, w words) (string, error) {
 }
 
 func (p *Play) synced(a *actor) (string, error) {
+	if a.syncs == nil {
+		return "", errNotAsked
+	}
 	end := <-a.syncs
+	a.syncs = nil
 	if end.err != nil {
 		return "", end.err
 	}

@@ -31,6 +31,7 @@ package groupscript
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -97,20 +98,28 @@ func Run(c Cluster, group, script string) (*Play, error) {
 		return nil, err
 	}
 	for line := range strings.Lines(script) {
-		words := strings.Fields(line)
-		if len(words) == 0 || words[0] == "#" {
-			continue
-		}
-		text := strings.Join(words, " ")
-		answer, err := p.act(words[0], words[1:])
-		if err != nil {
-			return p, fmt.Errorf("%s: %w", text, err)
-		}
-		if answer != "" {
-			p.Notes = append(p.Notes, p.Named(text+" -> "+answer))
+		if err := p.Step(line); err != nil {
+			return p, err
 		}
 	}
 	return p, nil
+}
+
+// Step plays a line more.
+func (p *Play) Step(line string) error {
+	words := strings.Fields(line)
+	if len(words) == 0 || words[0] == "#" {
+		return nil
+	}
+	text := strings.Join(words, " ")
+	answer, err := p.act(words[0], words[1:])
+	if err != nil {
+		return fmt.Errorf("%s: %w", text, err)
+	}
+	if answer != "" {
+		p.Notes = append(p.Notes, p.Named(text+" -> "+answer))
+	}
+	return nil
 }
 
 // Named puts the names of classic members in the place of their ids.
@@ -233,6 +242,9 @@ func (p *Play) act(verb string, list []string) (string, error) {
 	count := func() int32 {
 		n, _ := strconv.Atoi(list[len(list)-1])
 		return int32(n)
+	}
+	if len(list) == 0 && verb != "describe" && verb != "cdescribe" {
+		return "", errors.New("who, or what?")
 	}
 	switch verb {
 	case "sleep":
