@@ -30,7 +30,6 @@ type consumerClient struct {
 	changed bool            // its subscription, which it has yet to tell
 	unsure  bool            // whether the last request was heard: the next one says everything
 	dead    bool            // its process ended
-	away    bool            // it left for a while
 	late    *kmsg.ConsumerGroupHeartbeatRequest
 }
 

@@ -105,60 +105,108 @@ func (b *bench) describe(id string) string {
 	return fmt.Sprintf("%s epoch=%d assignment=%d members=%d %s", d.State, d.Epoch, d.AssignmentEpoch, len(d.Members), d.AssignorName)
 }
 
-// The trace of a probe against Kafka 4.4.0 that heartbeats every 250 ms.
-func TestTraceOfTwoMembers(t *testing.T) {
+// A trace is what a member of Kafka 4.4.0 sent and was answered, at times in ms.
+type trace struct {
+	*bench
+	began time.Time
+}
+
+func newTrace(t *testing.T, topics map[string]int32) *trace {
+	b := newBench(t, topics)
+	return &trace{b, time.Now()}
+}
+
+// step sends a heartbeat at its time and compares the answer with "epoch assignment",
+// "-" for none.
+func (tr *trace) step(ms int, member string, epoch int32, owned, want string, change ...func(*kmsg.ConsumerGroupHeartbeatRequest)) {
+	tr.t.Helper()
+	time.Sleep(time.Until(tr.began.Add(time.Duration(ms) * time.Millisecond)))
+	q := beats("g", member, epoch)
+	q.Topics = owns(owned)
+	for _, f := range change {
+		f(q)
+	}
+	a := tr.heartbeat(q)
+	interval := int32(5000)
+	if epoch < 0 {
+		interval = 0
+	}
+	if got := fmt.Sprintf("%d %s", a.MemberEpoch, assigned(a.Assignment)); got != want || a.ErrorCode != 0 || *a.MemberID != member || a.HeartbeatIntervalMillis != interval {
+		tr.t.Errorf("+%d %s: %s, want %s; %+v", ms, member, got, want, a)
+	}
+}
+
+// subscribes makes a heartbeat one that joins.
+func subscribes(topics ...string) func(*kmsg.ConsumerGroupHeartbeatRequest) {
+	return func(q *kmsg.ConsumerGroupHeartbeatRequest) {
+		q.RebalanceTimeoutMillis, q.SubscribedTopicNames = 300000, topics
+	}
+}
+
+func (tr *trace) described(want string) {
+	tr.t.Helper()
+	if got := tr.describe("g"); got != want {
+		tr.t.Errorf("described: %s, want %s", got, want)
+	}
+}
+
+// A probe that heartbeats every 250 ms.
+func TestTraceOfProbe(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := newBench(t, map[string]int32{"t": 3, "u": 1})
-		began := time.Now()
-		step := func(ms int, member string, epoch int32, owned string, change func(*kmsg.ConsumerGroupHeartbeatRequest), want string) {
-			t.Helper()
-			time.Sleep(time.Until(began.Add(time.Duration(ms) * time.Millisecond)))
-			q := beats("g", member, epoch)
-			q.Topics = owns(owned)
-			if change != nil {
-				change(q)
-			}
-			a := b.heartbeat(q)
-			got := fmt.Sprintf("err=%d epoch=%d interval=%d assignment=%s", a.ErrorCode, a.MemberEpoch, a.HeartbeatIntervalMillis, assigned(a.Assignment))
-			if got != want || *a.MemberID != member {
-				t.Errorf("+%d %s: %s %s, want %s", ms, member, *a.MemberID, got, want)
-			}
-		}
-		describe := func(want string) {
-			t.Helper()
-			if got := b.describe("g"); got != want {
-				t.Errorf("described: %s, want %s", got, want)
-			}
-		}
-		join := func(q *kmsg.ConsumerGroupHeartbeatRequest) {
-			q.RebalanceTimeoutMillis, q.SubscribedTopicNames = 300000, []string{"t"}
-		}
-		step(10, "m1", 0, "", join, "err=0 epoch=2 interval=5000 assignment=t:0,1,2")
-		describe("Stable epoch=2 assignment=2 members=1 uniform")
-		step(14, "m1", 2, "t:0,1,2", nil, "err=0 epoch=2 interval=5000 assignment=-")
-		step(19, "m2", 0, "", join, "err=0 epoch=2 interval=5000 assignment=")
-		describe("Assigning epoch=3 assignment=2 members=2 uniform")
-		step(273, "m2", 2, "-", nil, "err=0 epoch=2 interval=5000 assignment=-")
-		step(1009, "m2", 2, "-", nil, "err=0 epoch=2 interval=5000 assignment=-")
-		step(1041, "m2", 2, "-", nil, "err=0 epoch=3 interval=5000 assignment=-")
-		step(1044, "m1", 2, "-", nil, "err=0 epoch=2 interval=5000 assignment=t:0,1")
-		describe("Reconciling epoch=3 assignment=3 members=2 uniform")
-		step(1051, "m2", 3, "-", nil, "err=0 epoch=3 interval=5000 assignment=-")
-		step(1054, "m1", 2, "t:0,1", nil, "err=0 epoch=3 interval=5000 assignment=-")
-		step(1057, "m2", 3, "-", nil, "err=0 epoch=3 interval=5000 assignment=t:2")
-		step(1058, "m2", 3, "t:2", nil, "err=0 epoch=3 interval=5000 assignment=-")
-		describe("Stable epoch=3 assignment=3 members=2 uniform")
-		step(1313, "m1", 3, "-", nil, "err=0 epoch=3 interval=5000 assignment=-")
-		step(2332, "m1", -1, "-", nil, "err=0 epoch=-1 interval=0 assignment=-")
-		step(2339, "m2", 3, "-", nil, "err=0 epoch=4 interval=5000 assignment=t:0,1,2")
-		step(2590, "m2", 4, "-", nil, "err=0 epoch=4 interval=5000 assignment=-")
-		step(4101, "m2", 4, "t:0,1,2", nil, "err=0 epoch=4 interval=5000 assignment=-")
-		describe("Stable epoch=4 assignment=4 members=1 uniform")
-		step(4113, "m2", 4, "-", func(q *kmsg.ConsumerGroupHeartbeatRequest) { q.SubscribedTopicNames = []string{"u", "t"} },
-			"err=0 epoch=5 interval=5000 assignment=t:0,1,2 u:0")
-		step(4364, "m2", 5, "-", nil, "err=0 epoch=5 interval=5000 assignment=-")
-		step(5626, "m2", -1, "-", nil, "err=0 epoch=-1 interval=0 assignment=-")
-		describe("Empty epoch=6 assignment=6 members=0 uniform")
+		tr := newTrace(t, map[string]int32{"t": 3, "u": 1})
+		tr.step(10, "m1", 0, "", "2 t:0,1,2", subscribes("t"))
+		tr.described("Stable epoch=2 assignment=2 members=1 uniform")
+		tr.step(14, "m1", 2, "t:0,1,2", "2 -")
+		tr.step(19, "m2", 0, "", "2 ", subscribes("t"))
+		tr.described("Assigning epoch=3 assignment=2 members=2 uniform")
+		tr.step(273, "m2", 2, "-", "2 -")
+		tr.step(1009, "m2", 2, "-", "2 -")
+		tr.step(1041, "m2", 2, "-", "3 -")
+		tr.step(1044, "m1", 2, "-", "2 t:0,1")
+		tr.described("Reconciling epoch=3 assignment=3 members=2 uniform")
+		tr.step(1051, "m2", 3, "-", "3 -")
+		tr.step(1054, "m1", 2, "t:0,1", "3 -")
+		tr.step(1057, "m2", 3, "-", "3 t:2")
+		tr.step(1058, "m2", 3, "t:2", "3 -")
+		tr.described("Stable epoch=3 assignment=3 members=2 uniform")
+		tr.step(1313, "m1", 3, "-", "3 -")
+		tr.step(2332, "m1", -1, "-", "-1 -")
+		tr.step(2339, "m2", 3, "-", "4 t:0,1,2")
+		tr.step(2590, "m2", 4, "-", "4 -")
+		tr.step(4101, "m2", 4, "t:0,1,2", "4 -")
+		tr.described("Stable epoch=4 assignment=4 members=1 uniform")
+		tr.step(4113, "m2", 4, "-", "5 t:0,1,2 u:0", func(q *kmsg.ConsumerGroupHeartbeatRequest) { q.SubscribedTopicNames = []string{"u", "t"} })
+		tr.step(4364, "m2", 5, "-", "5 -")
+		tr.step(5626, "m2", -1, "-", "-1 -")
+		tr.described("Empty epoch=6 assignment=6 members=0 uniform")
+	})
+}
+
+// Java consumers, dynamic and static, which say that they own and want nothing when
+// they leave.
+func TestTraceOfJavaConsumers(t *testing.T) {
+	leaves := func(q *kmsg.ConsumerGroupHeartbeatRequest) { q.SubscribedTopicNames = []string{} }
+	synctest.Test(t, func(t *testing.T) {
+		tr := newTrace(t, map[string]int32{"t": 3})
+		tr.step(0, "m1", 0, "", "2 t:0,1,2", subscribes("t"))
+		tr.step(286, "m1", 2, "t:0,1,2", "2 -")
+		tr.step(438, "m2", 0, "", "2 ", subscribes("t"))
+		tr.step(833, "m2", 2, "", "2 -")
+		tr.step(5287, "m1", 2, "-", "2 t:0,1")
+		tr.step(5588, "m1", 2, "t:0,1", "3 -")
+		tr.step(5836, "m2", 2, "-", "3 t:2")
+		tr.step(5856, "m2", 3, "t:2", "3 -")
+		tr.step(5960, "m2", -1, "", "-1 -", leaves)
+		tr.step(6007, "m1", -1, "", "-1 -", leaves)
+		tr.described("Empty epoch=5 assignment=5 members=0 uniform")
+	})
+	synctest.Test(t, func(t *testing.T) {
+		static := func(q *kmsg.ConsumerGroupHeartbeatRequest) { q.InstanceID = new("i1") }
+		tr := newTrace(t, map[string]int32{"t": 3})
+		tr.step(0, "m1", 0, "", "2 t:0,1,2", subscribes("t"), static)
+		tr.step(72, "m1", 2, "t:0,1,2", "2 -", static)
+		tr.step(279, "m1", -2, "", "-2 -", leaves, static)
+		tr.described("Reconciling epoch=2 assignment=2 members=1 uniform")
 	})
 }
 
