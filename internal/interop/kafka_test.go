@@ -5,6 +5,7 @@ package interop
 import (
 	"bufio"
 	"bytes"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io"
@@ -66,19 +67,27 @@ func (k *kafka) fetch(t testing.TB) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	dir := filepath.Join(cache, "kf-interop-"+string(version[1]))
-	libs := filepath.Join(dir, "libs")
-	// The copy of the pom is written last: it says that the jars are those it lists.
-	if have, err := os.ReadFile(filepath.Join(dir, "pom.xml")); err == nil && bytes.Equal(have, text) {
+	// Another pom has another folder, so that checkouts at work at the same time do
+	// not take each other's jars away.
+	sum := sha256.Sum256(text)
+	libs := filepath.Join(cache, fmt.Sprintf("kf-interop-%s-%x", version[1], sum[:4]))
+	if _, err := os.Stat(libs); err == nil {
 		return libs
 	}
-	if err := os.RemoveAll(libs); err != nil {
+	t.Logf("fetching Kafka %s into %s", version[1], libs)
+	if err := os.MkdirAll(cache, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	t.Logf("fetching Kafka %s into %s", version[1], dir)
-	run(t, exec.Command("mvn", "-q", "-B", "-f", pom, "dependency:copy-dependencies", "-DoutputDirectory="+libs))
-	if err := os.WriteFile(filepath.Join(dir, "pom.xml"), text, 0o644); err != nil {
+	fetched, err := os.MkdirTemp(cache, "kf-interop-")
+	if err != nil {
 		t.Fatal(err)
+	}
+	defer os.RemoveAll(fetched)
+	run(t, exec.Command("mvn", "-q", "-B", "-f", pom, "dependency:copy-dependencies", "-DoutputDirectory="+fetched))
+	if err := os.Rename(fetched, libs); err != nil {
+		if _, there := os.Stat(libs); there != nil { // or somebody else was faster
+			t.Fatal(err)
+		}
 	}
 	return libs
 }
