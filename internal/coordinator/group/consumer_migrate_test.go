@@ -2,6 +2,7 @@ package group
 
 import (
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -310,5 +311,47 @@ func TestMemberChangesProtocol(t *testing.T) {
 		want(t, "heartbeat", b.beat("c", 2), kerr.UnknownMemberID)
 		want(t, "sync", b.sync(syncRequest("c", 2)).get().ErrorCode, kerr.UnknownMemberID)
 		b.expectReplay()
+	})
+}
+
+// A LeaveGroup takes several members out at once, of either protocol, each once.
+func TestLeaveTogether(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newClassicBench(t)
+		b.addTopic("t", 3)
+		b.publish()
+		q := joins("g", "s", "t")
+		q.InstanceID = new("i")
+		b.bench.heartbeat(joins("g", "m", "t"))
+		b.bench.heartbeat(q)
+		want(t, "join", b.join(joinRequest("c", "range="+subscribing("t"))).get().ErrorCode, nil)
+		b.wrote()
+		r := b.leave("c", "c", "x", "/i", "s/i", "m/i", "x/j")
+		var codes []int16
+		for _, m := range r.Members {
+			codes = append(codes, m.ErrorCode)
+		}
+		if got, want := fmt.Sprint(r.ErrorCode, codes), "0 [0 0 25 0 0 82 25]"; got != want {
+			t.Errorf("left: %s, want %s", got, want)
+		}
+		b.expectWrote(`
+			-8 c
+			-7 c
+			-5 c
+			-8 s
+			-7 s
+			-5 s
+			3 epoch=5 topics=true`)
+		if r := b.leave("x"); r.Members[0].ErrorCode != kerr.UnknownMemberID.Code {
+			t.Errorf("nobody left: %+v", r)
+		}
+		b.expectWrote("")
+		b.leave("m")
+		b.expectWrote(`
+			-8 m
+			-7 m
+			-5 m
+			3 epoch=6 topics=false
+			6 epoch=6 timed=false`)
 	})
 }
