@@ -165,6 +165,7 @@ func TestTopicDeletedInLoad(t *testing.T) {
 		b.publish()
 		from := b.log.HighWatermark()
 		b.Resign(0) // before it is loaded
+		synctest.Wait()
 		close(opened)
 		synctest.Wait()
 		if b.log.HighWatermark() != from {
