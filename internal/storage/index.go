@@ -144,10 +144,11 @@ func (x *index) cut(n int64) error {
 	return nil
 }
 
-// entry reads entry i into p, which has its size.
+// entry reads entry i into p, which has its size. One that was cut off since it was
+// found is still in the file.
 func (x *index) entry(i int64, p []byte) error {
 	t := x.tail.Load()
-	if i >= t.start {
+	if i >= t.start && i < t.start+t.n.Load() {
 		at := (i - t.start) * x.kind.size
 		copy(p, t.buf[at:at+x.kind.size])
 		return nil
