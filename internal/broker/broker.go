@@ -18,7 +18,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"math"
 	"net"
 	"slices"
 	"strconv"
@@ -478,35 +477,6 @@ func advertise(listening net.Addr, advertised string) (kraftrec.BrokerEndpoint, 
 		return kraftrec.BrokerEndpoint{}, fmt.Errorf("advertised address: %w", err)
 	}
 	return kraftrec.BrokerEndpoint{Host: host, Port: uint16(n)}, nil
-}
-
-// What a connection may have under way, for which Kafka has no settings.
-const (
-	requestMemory = 256 << 20 // of all requests, unless queued.max.request.bytes says another
-	slots         = 64
-	unsentBytes   = 1 << 20
-	stall         = 30 * time.Second
-)
-
-func (b *Broker) limits() limits {
-	s := b.settings.Load()
-	l := limits{
-		requestBytes:     int32(brokerInt(s, "socket.request.max.bytes")),
-		memoryBytes:      requestMemory,
-		slots:            slots,
-		unsentBytes:      unsentBytes,
-		connections:      min(int(brokerInt(s, "max.connections")), disk.Descriptors()/4), // the rest is for the logs
-		connectionsPerIP: int(brokerInt(s, "max.connections.per.ip")),
-		idle:             time.Duration(brokerInt(s, "connections.max.idle.ms")) * time.Millisecond,
-		stall:            stall,
-	}
-	if n := brokerInt(s, "queued.max.request.bytes"); n > 0 {
-		l.memoryBytes = n
-	}
-	if l.idle <= 0 {
-		l.idle = math.MaxInt64 // never
-	}
-	return l
 }
 
 // createAtStart makes the topics of the options that are not there.
