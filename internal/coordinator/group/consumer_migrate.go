@@ -62,6 +62,7 @@ func (ch *consumerChange) upgrade(from *classicGroup) error {
 	ch.g = g
 	ch.records = g.creation(from.tombstones(ch.records))
 	ch.done = append(ch.done, func() {
+		ch.m.log.Info("a classic group is a consumer group now", "group", g.groupID)
 		for _, m := range g.members {
 			ch.m.scheduleSession(g.groupID, m.id, m.sessionTimeout())
 		}
@@ -233,6 +234,7 @@ func (m *machine) asClassic(g *consumerGroup, leaving []*consumerMember, joining
 // the one, and are followed by that of the other; its members join again if they
 // have to.
 func (m *machine) downgrade(g *consumerGroup, to *classicGroup, records []shard.Record, rebalance bool) shard.Result {
+	m.log.Info("a consumer group becomes a classic one", "group", g.groupID)
 	g.forget(m.shard)
 	m.dropConsumer(g)
 	m.groups[to.groupID] = to

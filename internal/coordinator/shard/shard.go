@@ -298,10 +298,12 @@ func (s *Shard) close(err error) {
 	was := s.state
 	s.state = resigned
 	s.end()
-	for key := range s.timers {
-		s.Cancel(key)
+	if was == active { // a load has none, and may still be in a replay
+		for key := range s.timers {
+			s.Cancel(key)
+		}
+		clear(s.tasks)
 	}
-	clear(s.tasks)
 	s.settle(func(pending) (bool, error) { return true, err })
 	if was == active {
 		s.machine.Unloaded(err)
