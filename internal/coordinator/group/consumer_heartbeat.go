@@ -11,6 +11,7 @@ import (
 
 	"kf/internal/coordinator/shard"
 	"kf/internal/format/grouprec"
+	"kf/internal/javafmt"
 	"kf/internal/wire"
 )
 
@@ -94,7 +95,7 @@ func checkHeartbeat(q *kmsg.ConsumerGroupHeartbeatRequest, assignors []string) e
 		return refuse(kerr.InvalidRequest, "MemberEpoch is invalid.")
 	case q.ServerAssignor != nil && !slices.Contains(assignors, *q.ServerAssignor):
 		return refuse(kerr.UnsupportedAssignor, fmt.Sprintf("ServerAssignor %s is not supported. Supported assignors: %s.",
-			*q.ServerAssignor, strings.Join(assignors, ", ")))
+			*q.ServerAssignor, strings.Join(javafmt.MapOrder(assignors), ", ")))
 	}
 	return nil
 }

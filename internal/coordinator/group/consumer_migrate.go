@@ -265,11 +265,13 @@ func (m *machine) restoreConsumer(g *consumerGroup) {
 }
 
 // classicAssignment returns partitions as a classic member reads them that sent
-// metadata.
+// metadata. Of that only the version counts: it may be the metadata of an assignor
+// which the group does not use, and nobody has looked at the rest of it.
 func (m *machine) classicAssignment(p assignor.Partitions, metadata []byte) ([]byte, error) {
-	_, version, err := grouprec.DecodeSubscription(metadata)
-	if err != nil {
-		return nil, err
+	c := wire.Cursor{B: metadata}
+	version := c.Int16()
+	if c.Err() != nil {
+		return nil, c.Err()
 	}
 	var a grouprec.ConsumerProtocolAssignment
 	for i := range p {

@@ -355,3 +355,29 @@ func TestLeaveTogether(t *testing.T) {
 			6 epoch=6 timed=false`)
 	})
 }
+
+// A member is assigned in the version of the first of its assignors, whatever else
+// it says for that one: another one may have made it a member of the group.
+func TestClassicAssignmentVersion(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newClassicBench(t)
+		b.addTopic("t", 2)
+		b.publish()
+		for _, version := range []byte{0, 1, 3, 9} {
+			b.in(func(m *machine) {
+				p, err := m.classicAssignment(owned(nil, 1).partitions(), append([]byte{0, version}, "not a subscription"...))
+				a, got, undecoded := grouprec.DecodeAssignment(p)
+				if err != nil || undecoded != nil || len(a.AssignedPartitions) != 0 || got != min(int16(version), 3) {
+					t.Errorf("version %d: %+v in version %d, %v, %v", version, a, got, err, undecoded)
+				}
+			})
+		}
+		b.in(func(m *machine) {
+			for _, metadata := range []string{"", "\x00"} {
+				if p, err := m.classicAssignment(nil, []byte(metadata)); err == nil {
+					t.Errorf("%q: %q", metadata, p)
+				}
+			}
+		})
+	})
+}
