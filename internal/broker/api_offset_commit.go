@@ -23,7 +23,7 @@ const refusalPause = 10 * time.Millisecond
 
 func (b *Broker) offsetCommit(c *call, q *kmsg.OffsetCommitRequest) {
 	answer := q.ResponseKind().(*kmsg.OffsetCommitResponse)
-	answer.Topics = make([]kmsg.OffsetCommitResponseTopic, len(q.Topics))
+	answer.Topics = make([]kmsg.OffsetCommitResponseTopic, 0, len(q.Topics))
 	asked := *q // what the coordinator is asked: partitions that are there
 	asked.Topics = nil
 	var codes []*int16 // where its answers belong
@@ -31,9 +31,6 @@ func (b *Broker) offsetCommit(c *call, q *kmsg.OffsetCommitRequest) {
 	im := b.image.Load()
 	for i := range q.Topics {
 		t := &q.Topics[i]
-		to := &answer.Topics[i]
-		to.Topic, to.TopicID = t.Topic, t.TopicID
-		to.Partitions = make([]kmsg.OffsetCommitResponseTopicPartition, len(t.Partitions))
 		topic, code := im.Topic(t.Topic), kerr.UnknownTopicOrPartition.Code
 		if q.Version >= 10 {
 			topic, code = im.TopicByID(t.TopicID), kerr.UnknownTopicID.Code
@@ -42,6 +39,12 @@ func (b *Broker) offsetCommit(c *call, q *kmsg.OffsetCommitRequest) {
 		if topic != nil {
 			known.Topic, known.TopicID, code = topic.Name, topic.ID, kerr.UnknownTopicOrPartition.Code
 		}
+		if topic != nil && len(t.Partitions) == 0 {
+			continue // Kafka says nothing of it
+		}
+		to := kmsg.OffsetCommitResponseTopic{Topic: t.Topic, TopicID: t.TopicID}
+		to.Partitions = make([]kmsg.OffsetCommitResponseTopicPartition, len(t.Partitions))
+		answer.Topics = append(answer.Topics, to)
 		for j := range t.Partitions {
 			p := &to.Partitions[j]
 			p.Partition, p.ErrorCode = t.Partitions[j].Partition, code

@@ -1,6 +1,8 @@
 package broker
 
 import (
+	"slices"
+
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
@@ -12,6 +14,7 @@ import (
 
 func (b *Broker) offsetDelete(c *call, q *kmsg.OffsetDeleteRequest) {
 	answer := q.ResponseKind().(*kmsg.OffsetDeleteResponse)
+	q.Topics = slices.DeleteFunc(q.Topics, func(t kmsg.OffsetDeleteRequestTopic) bool { return len(t.Partitions) == 0 })
 	answer.Topics = make([]kmsg.OffsetDeleteResponseTopic, len(q.Topics))
 	asked := *q // what the coordinator is asked: partitions that are there
 	asked.Topics = nil
