@@ -1,8 +1,6 @@
 package broker
 
 import (
-	"slices"
-
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
@@ -14,18 +12,19 @@ import (
 
 func (b *Broker) offsetDelete(c *call, q *kmsg.OffsetDeleteRequest) {
 	answer := q.ResponseKind().(*kmsg.OffsetDeleteResponse)
-	q.Topics = slices.DeleteFunc(q.Topics, func(t kmsg.OffsetDeleteRequestTopic) bool { return len(t.Partitions) == 0 })
-	answer.Topics = make([]kmsg.OffsetDeleteResponseTopic, len(q.Topics))
+	answer.Topics = make([]kmsg.OffsetDeleteResponseTopic, 0, len(q.Topics))
 	asked := *q // what the coordinator is asked: partitions that are there
 	asked.Topics = nil
 	var codes []*int16 // where its answers belong
 	im := b.image.Load()
 	for i := range q.Topics {
 		t := &q.Topics[i]
-		to := &answer.Topics[i]
-		to.Topic = t.Topic
-		to.Partitions = make([]kmsg.OffsetDeleteResponseTopicPartition, len(t.Partitions))
 		topic := im.Topic(t.Topic)
+		if topic != nil && len(t.Partitions) == 0 {
+			continue // Kafka says nothing of it
+		}
+		to := kmsg.OffsetDeleteResponseTopic{Topic: t.Topic, Partitions: make([]kmsg.OffsetDeleteResponseTopicPartition, len(t.Partitions))}
+		answer.Topics = append(answer.Topics, to)
 		known := kmsg.OffsetDeleteRequestTopic{Topic: t.Topic}
 		for j, p := range t.Partitions {
 			to.Partitions[j].Partition = p.Partition

@@ -96,6 +96,32 @@ func TestOffsetCommitTopics(t *testing.T) {
 	}
 }
 
+// A topic of which no partition is named is in the answers to OffsetCommit and
+// OffsetDelete if it is not there, and else it is not.
+func TestTopicsWithoutPartitions(t *testing.T) {
+	s := newOffsetStage(t)
+	commit := commitRequest("g", wanted{topic: "t"}, wanted{topic: "u"}, wanted{topic: "none"})
+	remove := kmsg.NewPtrOffsetDeleteRequest()
+	remove.Group = "g"
+	for i := range commit.Topics[1:] {
+		commit.Topics[i+1].Partitions = nil
+	}
+	for _, topic := range commit.Topics {
+		remove.Topics = append(remove.Topics, kmsg.OffsetDeleteRequestTopic{Topic: topic.Topic})
+	}
+	remove.Topics[0].Partitions = []kmsg.OffsetDeleteRequestTopicPartition{{Partition: 1}}
+	var got []string
+	for _, topic := range s.request(9, commit).(*kmsg.OffsetCommitResponse).Topics {
+		got = append(got, fmt.Sprint("commit ", topic.Topic, " ", len(topic.Partitions)))
+	}
+	for _, topic := range s.request(0, remove).(*kmsg.OffsetDeleteResponse).Topics {
+		got = append(got, fmt.Sprint("delete ", topic.Topic, " ", len(topic.Partitions)))
+	}
+	if want := []string{"commit t 1", "commit none 0", "delete t 1", "delete none 0"}; !slices.Equal(got, want) {
+		t.Errorf("%q, want %q", got, want)
+	}
+}
+
 // fetched shows what a version of OffsetFetch answers for all that a group has, or
 // for partitions.
 func (s *stage) fetched(version int16, group string, of ...wanted) string {
