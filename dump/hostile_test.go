@@ -126,6 +126,15 @@ func TestMisfitMessages(t *testing.T) {
 	}
 }
 
+// Kafka gives up on the key that is missing before it comes to the value.
+func TestMisfitMessageWithoutKey(t *testing.T) {
+	log := message(1, 1, 0, noField+"\x00\x00\x00\x05v")
+	stdout, stderr, code := dumpLog(t, segmentName, map[string][]byte{segmentName: log}, LogOptions{SkipMetadata: true, topics: [5]bool{dumptext.ConsumerOffsets: true}})
+	if code != cli.ExitFailed || strings.Contains(stdout, "skipping") || !strings.Contains(stderr, "message had a missing key") {
+		t.Errorf("exit %d, %s%s", code, stdout, stderr)
+	}
+}
+
 func sound(t *testing.T, n int) []byte {
 	t.Helper()
 	var log []byte

@@ -111,13 +111,16 @@ func (p *segmentPrinter) records(e *segment.Entry, decoder *batch.Decoder, out *
 			return p.recordFailed(e, r, err)
 		}
 		if p.print && !e.Header.Control() {
+			rec := dumptext.Record{Offset: r.Offset, Key: r.Key, Value: r.Value}
 			if topic, fault := p.unread(r); fault != nil {
-				out.B = topic.AppendUnread(out.B, prefix, r.Offset, fault)
+				if out.B, err = topic.AppendUnread(out.B, prefix, rec, fault); err != nil {
+					return p.recordFailed(e, r, err)
+				}
 			} else if d, ok := p.decoder.(classDecoder); ok && d.text && len(r.Key)+len(r.Value) > largeValue {
 				if err := largeText(out, prefix, r); err != nil {
 					return err
 				}
-			} else if out.B, err = p.decoder.Append(out.B, prefix, dumptext.Record{Offset: r.Offset, Key: r.Key, Value: r.Value}); err != nil {
+			} else if out.B, err = p.decoder.Append(out.B, prefix, rec); err != nil {
 				return p.recordFailed(e, r, err)
 			}
 		}

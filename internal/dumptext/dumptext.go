@@ -118,16 +118,26 @@ func (t Topic) Append(dst []byte, prefix string, rec Record) ([]byte, error) {
 }
 
 // AppendUnread appends what stands in the place of a record whose value does not
-// fit the message that it is in: Kafka's tool goes on behind it.
-func (t Topic) AppendUnread(dst []byte, prefix string, offset int64, e *batch.ValueSizeError) []byte {
+// fit the message that it is in: Kafka's tool goes on behind it, unless it has
+// given up on the key.
+func (t Topic) AppendUnread(dst []byte, prefix string, rec Record, e *batch.ValueSizeError) ([]byte, error) {
 	label := map[Topic]string{
 		ClusterMetadata:   "payload: Error at ",
 		RemoteLogMetadata: "payload: Error at offset ",
 	}[t]
 	if label == "" {
+		if rec.Key == nil {
+			return dst, missingKey(rec.Offset)
+		}
 		label = "key: Error at offset "
 	}
-	return fmt.Appendf(append(dst, prefix...), "%s%d, skipping. newLimit > capacity: (%d > %d)", label, offset, e.Size, e.Left)
+	return fmt.Appendf(append(dst, prefix...), "%s%d, skipping. newLimit > capacity: (%d > %d)", label, rec.Offset, e.Size, e.Left), nil
+}
+
+// missingKey is how Kafka's tool gives up on a coordinator's record without a key.
+func missingKey(offset int64) error {
+	return &FatalError{runtimeException, "Failed to decode message at offset " + strconv.FormatInt(offset, 10) +
+		" using the specified decoder (message had a missing key)"}
 }
 
 func (t Topic) decode(key, value []byte) (schema.CoordinatorRecord, error) {
@@ -143,8 +153,7 @@ func (t Topic) decode(key, value []byte) (schema.CoordinatorRecord, error) {
 func (t Topic) appendCoordinator(dst []byte, prefix string, rec Record) ([]byte, error) {
 	decoded, err := t.decode(rec.Key, rec.Value)
 	if errors.Is(err, schema.ErrMissingKey) {
-		return dst, &FatalError{runtimeException, "Failed to decode message at offset " + strconv.FormatInt(rec.Offset, 10) +
-			" using the specified decoder (message had a missing key)"}
+		return dst, missingKey(rec.Offset)
 	}
 	dst = append(append(dst, prefix...), "key: "...)
 	if errors.Is(err, schema.ErrUnknownType) {
