@@ -10,8 +10,10 @@ import (
 	"github.com/spf13/cobra"
 
 	"kf/dump"
+	"kf/groups"
 	"kf/internal/cli"
 	"kf/internal/config"
+	"kf/topics"
 )
 
 // Main runs kf with these arguments, without the program's name, and returns
@@ -70,7 +72,7 @@ Rows go to standard output, everything else to standard error.`,
 
 	addGroup(root, "offline", "Offline, on the files of a data directory:", dump.NewCommand(env), dump.NewLogCommand(env))
 	addGroup(root, "broker", "Broker:", newServeCommand(env))
-	addGroup(root, "online", "Online, on any Kafka cluster:")
+	addGroup(root, "online", "Online, on any Kafka cluster:", topics.NewCommand(env), groups.NewCommand(env))
 	help := newHelpCommand(root)
 	addGroup(root, "around", "Around:", newCompletionCommand(env), help, newVersionCommand(env))
 	root.SetHelpCommand(help)

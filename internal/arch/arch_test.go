@@ -22,7 +22,8 @@ var layers = []struct {
 }{
 	{"programs", []string{"cmd/kf", "cmd/man", "internal/demo"}, false},
 	{"command tree", []string{"cmd"}, false},
-	{"command packages", []string{"dump", "topics", "groups", "reassign", "leader", "produce", "consume"}, false},
+	{"command packages", []string{"dump", "topics", "groups", "reassign", "leader", "produce", "consume", "cmd/configs", "cmd/context"}, false},
+	{"what online commands share", []string{"internal/online"}, false},
 	{"what commands share", []string{"internal/config", "internal/render", "internal/cli"}, true},
 	{"meaning", []string{"internal/verify", "internal/client", "internal/broker", "internal/dumptext"}, true},
 	{"replay", []string{"internal/image", "internal/metalog", "internal/controller", "internal/coordinator/*"}, true},
@@ -41,7 +42,7 @@ var owners = map[string][]string{
 	"github.com/rogpeppe/go-internal":   {}, // for tests only
 
 	// The broker speaks the protocol itself; clients are made in one place.
-	"github.com/twmb/franz-go/pkg/kmsg": {"internal/broker", "internal/controller", "internal/coordinator/group", "internal/coordinator/groupscript"},
+	"github.com/twmb/franz-go/pkg/kmsg": {"internal/client", "internal/broker", "internal/controller", "internal/coordinator/group", "internal/coordinator/groupscript"},
 	"github.com/twmb/franz-go/pkg/kgo":  {"internal/client", "internal/demo"},
 }
 

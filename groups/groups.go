@@ -1,0 +1,22 @@
+// Package groups holds the commands "kf groups …".
+package groups
+
+import (
+	"github.com/spf13/cobra"
+
+	"kf/internal/cli"
+	"kf/internal/online"
+)
+
+// NewCommand returns "kf groups".
+func NewCommand(env *cli.Env) *cobra.Command {
+	parent := &cobra.Command{
+		Use:     "groups",
+		Short:   "List and describe groups, show their lag, and reset their offsets",
+		Example: "  kf groups list -b broker1:9092\n  kf groups list -o jsonl | jq -r .group",
+	}
+	conn := online.Connect(env, parent)
+	return cli.Group(parent,
+		newListCommand(env, conn),
+	)
+}

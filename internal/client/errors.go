@@ -1,0 +1,21 @@
+package client
+
+import (
+	"fmt"
+	"net"
+	"strconv"
+)
+
+// A BrokerError says which broker did not answer.
+type BrokerError struct {
+	Node int32
+	Host string
+	Port int32
+	Err  error
+}
+
+func (e *BrokerError) Error() string {
+	return fmt.Sprintf("broker %d (%s): %v", e.Node, net.JoinHostPort(e.Host, strconv.Itoa(int(e.Port))), e.Err)
+}
+
+func (e *BrokerError) Unwrap() error { return e.Err }

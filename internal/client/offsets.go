@@ -1,0 +1,75 @@
+package client
+
+import (
+	"context"
+	"errors"
+
+	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kmsg"
+)
+
+// The points in a partition that ListOffsets knows besides times in ms since the
+// epoch. Source: Kafka 4.4.0, ListOffsetsRequest.java.
+const (
+	Latest                int64 = -1 // the high watermark, or the last stable offset
+	Earliest              int64 = -2 // the log start offset
+	MaxTimestamp          int64 = -3 // the record with the largest timestamp
+	EarliestLocal         int64 = -4 // the first that is on the disk of the leader
+	LatestTiered          int64 = -5 // the last in remote storage
+	EarliestPendingUpload int64 = -6 // the first that remote storage does not have yet
+)
+
+// ListOffsets asks the leaders of partitions, each once, for the offsets at a point
+// or time; committed makes Latest the last stable offset. A partition that has none
+// there has offset -1 in the answer. The error is that of the whole, or of some of
+// the leaders: then what others said is in the answer.
+func (c *Client) ListOffsets(ctx context.Context, at int64, committed bool, of kadm.TopicsSet) (kadm.ListedOffsets, error) {
+	q := kmsg.NewPtrListOffsetsRequest()
+	q.ReplicaID = -1
+	if committed {
+		q.IsolationLevel = 1
+	}
+	for topic, partitions := range of {
+		t := kmsg.NewListOffsetsRequestTopic()
+		t.Topic = topic
+		for partition := range partitions {
+			p := kmsg.NewListOffsetsRequestTopicPartition()
+			p.Partition, p.Timestamp = partition, at
+			t.Partitions = append(t.Partitions, p)
+		}
+		q.Topics = append(q.Topics, t)
+	}
+	listed := make(kadm.ListedOffsets)
+	if len(q.Topics) == 0 {
+		return listed, nil
+	}
+	var errs []error
+	for _, shard := range c.kgo.RequestSharded(ctx, q) {
+		if shard.Err != nil {
+			errs = append(errs, shardError(shard))
+			continue
+		}
+		for _, t := range shard.Resp.(*kmsg.ListOffsetsResponse).Topics {
+			if listed[t.Topic] == nil {
+				listed[t.Topic] = make(map[int32]kadm.ListedOffset)
+			}
+			for _, p := range t.Partitions {
+				listed[t.Topic][p.Partition] = kadm.ListedOffset{
+					Topic: t.Topic, Partition: p.Partition, Timestamp: p.Timestamp, Offset: p.Offset,
+					LeaderEpoch: p.LeaderEpoch, Err: kerr.ErrorForCode(p.ErrorCode),
+				}
+			}
+		}
+	}
+	return listed, errors.Join(errs...)
+}
+
+// shardError returns the error of one broker's part of a request, with its name.
+func shardError(s kgo.ResponseShard) error {
+	if s.Meta.NodeID < 0 || s.Meta.Host == "" {
+		return s.Err
+	}
+	return &BrokerError{Node: s.Meta.NodeID, Host: s.Meta.Host, Port: s.Meta.Port, Err: s.Err}
+}

@@ -1,0 +1,76 @@
+package client
+
+import (
+	"fmt"
+	"net"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+)
+
+// Properties are settings by the names that Java clients have for them.
+type Properties map[string]Property
+
+// A Property is a value and where it was found.
+type Property struct {
+	Value  string
+	Origin string // "-X", "KF_SASL_MECHANISM", "client.properties: line 3", "context prod"
+}
+
+// The properties that kf itself looks at.
+const (
+	BootstrapServers = "bootstrap.servers"
+	ClientID         = "client.id"
+)
+
+// Get returns the value of a property, "" if it is not set.
+func (p Properties) Get(name string) string { return p[name].Value }
+
+// kgo returns what the properties are in franz-go's terms.
+func (o *Options) kgo() (opts []kgo.Opt, seeds []string, err error) {
+	seeds, err = addresses(o.Properties[BootstrapServers])
+	if err != nil {
+		return nil, nil, err
+	}
+	id := o.Properties.Get(ClientID)
+	if id == "" {
+		id = "kf"
+	}
+	opts = []kgo.Opt{
+		kgo.SeedBrokers(seeds...),
+		kgo.ClientID(id),
+		kgo.SoftwareNameAndVersion("kf", o.Version),
+		kgo.DialTimeout(min(o.Timeout, 10*time.Second)),
+		kgo.RetryTimeout(o.Timeout),
+	}
+	return opts, seeds, nil
+}
+
+// addresses reads bootstrap.servers. A host without a port is at Kafka's usual one.
+func addresses(p Property) ([]string, error) {
+	var all []string
+	for a := range strings.SplitSeq(p.Value, ",") {
+		a = strings.TrimSpace(a)
+		if a == "" {
+			continue
+		}
+		host, port, err := net.SplitHostPort(a)
+		if err != nil {
+			host, port = strings.Trim(a, "[]"), defaultPort
+		}
+		if host == "" {
+			return nil, fmt.Errorf("%s: %q names no host", p.Origin, a)
+		}
+		if a = net.JoinHostPort(host, port); !slices.Contains(all, a) {
+			all = append(all, a)
+		}
+	}
+	if len(all) == 0 {
+		return nil, fmt.Errorf("%s: no address in %q", p.Origin, p.Value)
+	}
+	return all, nil
+}
+
+const defaultPort = "9092"
