@@ -41,7 +41,7 @@ func (o *Options) kgo() (opts []kgo.Opt, seeds []string, err error) {
 	opts = []kgo.Opt{
 		kgo.SeedBrokers(seeds...),
 		kgo.ClientID(id),
-		kgo.SoftwareNameAndVersion("kf", o.Version),
+		kgo.SoftwareNameAndVersion("kf", softwareVersion(o.Version)),
 		kgo.DialTimeout(min(o.Timeout, 10*time.Second)),
 		kgo.RetryTimeout(o.Timeout),
 	}
@@ -74,3 +74,20 @@ func addresses(p Property) ([]string, error) {
 }
 
 const defaultPort = "9092"
+
+// softwareVersion is a version as brokers take it: they refuse a client with other
+// characters, such as the + of "v1.2.3+dirty". Source: Kafka 4.4.0,
+// ApiVersionsRequest.java.
+func softwareVersion(version string) string {
+	plain := func(r rune) bool { return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' }
+	version = strings.Map(func(r rune) rune {
+		if plain(r) || r == '.' {
+			return r
+		}
+		return '-'
+	}, version)
+	if version = strings.TrimFunc(version, func(r rune) bool { return !plain(r) }); version == "" {
+		return "unknown"
+	}
+	return version
+}
