@@ -26,12 +26,12 @@ const clusterProperties = `process.roles=broker,controller
 node.id=%[1]d
 broker.rack=rack-%[1]d
 controller.quorum.voters=%[2]s
-listeners=PLAINTEXT://%[3]s,CONTROLLER://%[4]s
-advertised.listeners=PLAINTEXT://%[3]s
-listener.security.protocol.map=PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT
+listeners=PLAINTEXT://%[3]s,BROKER://%[4]s,CONTROLLER://%[5]s
+advertised.listeners=PLAINTEXT://%[6]s,BROKER://%[4]s
+listener.security.protocol.map=PLAINTEXT:PLAINTEXT,BROKER:PLAINTEXT,CONTROLLER:PLAINTEXT
 controller.listener.names=CONTROLLER
-inter.broker.listener.name=PLAINTEXT
-log.dirs=%[5]s
+inter.broker.listener.name=BROKER
+log.dirs=%[7]s
 num.partitions=2
 default.replication.factor=3
 auto.create.topics.enable=false
@@ -52,26 +52,32 @@ super.users=User:ANONYMOUS
 `
 
 // threeNodes starts a cluster; t ends it.
-func threeNodes(t *testing.T) *cluster {
+func threeNodes(t testing.TB) *cluster {
+	return threeNodesBehind(t, func(broker string) string { return broker })
+}
+
+// threeNodesBehind is threeNodes with brokers that clients reach at the addresses
+// that advertise returns for theirs.
+func threeNodesBehind(t testing.TB, advertise func(broker string) string) *cluster {
 	t.Helper()
 	k := newKafka(t)
 	c := &cluster{tools: k.newTools(t, t.TempDir())}
-	var voters, brokers, controllers []string
+	var voters, controllers, advertised []string
 	for i := range 3 {
-		brokers = append(brokers, freePort(t))
 		controllers = append(controllers, freePort(t))
 		voters = append(voters, fmt.Sprintf("%d@%s", i+1, controllers[i]))
 	}
-	c.bootstrap = strings.Join(brokers, ",")
-	for i, address := range brokers {
-		n := &node{k: k, dir: t.TempDir(), bootstrap: address}
-		properties := fmt.Sprintf(clusterProperties, i+1, strings.Join(voters, ","), address, controllers[i], filepath.ToSlash(n.data()))
+	for i, controller := range controllers {
+		n := &node{k: k, dir: t.TempDir(), bootstrap: freePort(t)}
+		advertised = append(advertised, advertise(n.bootstrap))
+		properties := fmt.Sprintf(clusterProperties, i+1, strings.Join(voters, ","), n.bootstrap, freePort(t), controller, advertised[i], filepath.ToSlash(n.data()))
 		if err := os.WriteFile(n.path("server.properties"), []byte(properties), 0o644); err != nil {
 			t.Fatal(err)
 		}
 		c.nodes = append(c.nodes, n)
 		c.java(t, "kafka.tools.StorageTool", "format", "--cluster-id", "kfInteropCluster000003", "--config", n.path("server.properties"))
 	}
+	c.bootstrap = strings.Join(advertised, ",")
 	for i := range c.nodes {
 		c.running = append(c.running, nil)
 		c.launch(t, i)
@@ -83,14 +89,14 @@ func threeNodes(t *testing.T) *cluster {
 }
 
 // launch starts the node with this index, which needs a second one to get ready.
-func (c *cluster) launch(t *testing.T, i int) {
+func (c *cluster) launch(t testing.TB, i int) {
 	t.Helper()
 	n := c.nodes[i]
 	c.running[i] = n.k.start(t, n.path("server.log"), "kafka.Kafka", n.path("server.properties"))
 }
 
 // await waits until the node with this index answers.
-func (c *cluster) await(t *testing.T, i int) {
+func (c *cluster) await(t testing.TB, i int) {
 	t.Helper()
 	for end := time.Now().Add(startLimit); ; time.Sleep(100 * time.Millisecond) {
 		conn, err := net.DialTimeout("tcp", c.nodes[i].bootstrap, time.Second)
@@ -111,7 +117,7 @@ func (c *cluster) await(t *testing.T, i int) {
 
 // java runs the main method of a class and returns what it printed; it must
 // succeed.
-func (c *cluster) java(t *testing.T, class string, args ...string) string {
+func (c *cluster) java(t testing.TB, class string, args ...string) string {
 	t.Helper()
 	r := c.try(t, class, args...)
 	if r.exit != 0 {
@@ -121,7 +127,7 @@ func (c *cluster) java(t *testing.T, class string, args ...string) string {
 }
 
 // try runs the main method of a class.
-func (c *cluster) try(t *testing.T, class string, args ...string) ran {
+func (c *cluster) try(t testing.TB, class string, args ...string) ran {
 	t.Helper()
 	r, err := c.tools.run(class, "", args...)
 	if err != nil {
@@ -131,7 +137,7 @@ func (c *cluster) try(t *testing.T, class string, args ...string) ran {
 }
 
 // kafka runs one of Kafka's tools on the cluster.
-func (c *cluster) kafka(t *testing.T, class string, args ...string) ran {
+func (c *cluster) kafka(t testing.TB, class string, args ...string) ran {
 	t.Helper()
 	return c.try(t, "org.apache.kafka.tools."+class, append([]string{"--bootstrap-server", c.bootstrap}, args...)...)
 }

@@ -124,7 +124,7 @@ type process struct {
 }
 
 // start starts class under Node; t ends it.
-func (k *kafka) start(t *testing.T, log, class string, args ...string) *process {
+func (k *kafka) start(t testing.TB, log, class string, args ...string) *process {
 	t.Helper()
 	p := &process{cmd: k.java(log, "Node", append([]string{class}, args...)...), name: class, ended: make(chan struct{}), lines: make(chan string, 1000)}
 	out, in := io.Pipe()

@@ -31,7 +31,7 @@ var errGaveUp = errors.New("the Java program ran out of time or memory")
 const dumpLogClass = "org.apache.kafka.tools.DumpLogSegments"
 
 // newTools returns programs that run in dir.
-func (k *kafka) newTools(t *testing.T, dir string) *tools {
+func (k *kafka) newTools(t testing.TB, dir string) *tools {
 	j := &tools{k: k, dir: dir}
 	t.Cleanup(j.close)
 	return j
