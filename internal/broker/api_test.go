@@ -128,6 +128,7 @@ func TestEveryVersion(t *testing.T) {
 			q.Groups, q.IncludeAuthorizedOperations = []string{"g"}, true
 			return q
 		},
+		74: func(int16) kmsg.Request { return kmsg.NewPtrListConfigResourcesRequest() },
 		75: func(int16) kmsg.Request { return kmsg.NewPtrDescribeTopicPartitionsRequest() },
 	}
 	for a := range s.b.apis.all {

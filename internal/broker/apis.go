@@ -34,6 +34,7 @@ func (b *Broker) newAPIs() *apiTable {
 		answers(0, 2, b.describeCluster),
 		replies(0, 1, b.consumerGroupHeartbeat),
 		replies(0, 1, b.consumerGroupDescribe),
+		answers(0, 1, b.listConfigResources),
 		answers(0, 0, b.describeTopicPartitions),
 	)
 }

@@ -477,6 +477,8 @@ func outcome(answer kmsg.Response) (code int16, message string, fields map[strin
 		if fields["configs"] = len(t.Configs) > 0; t.Configs == nil {
 			fields["configs"] = "null"
 		}
+	case *kmsg.ListConfigResourcesResponse:
+		first(r.ErrorCode)
 	case *kmsg.DescribeTopicPartitionsResponse:
 		for _, t := range r.Topics {
 			first(t.ErrorCode)
