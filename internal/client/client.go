@@ -26,6 +26,7 @@ type Client struct {
 	kgo     *kgo.Client
 	seeds   []string
 	timeout time.Duration
+	groups  knownGroups
 }
 
 // New returns a client. It connects when it is first used: only what is wrong with

@@ -24,7 +24,8 @@ const (
 // ListOffsets asks the leaders of partitions, each once, for the offsets at a point
 // or time; committed makes Latest the last stable offset. A partition that has none
 // there has offset -1 in the answer. The error is that of the whole, or of some of
-// the leaders: then what others said is in the answer.
+// the leaders: then what others said is in the answer, and the partitions of these
+// have that error.
 func (c *Client) ListOffsets(ctx context.Context, at int64, committed bool, of kadm.TopicsSet) (kadm.ListedOffsets, error) {
 	q := kmsg.NewPtrListOffsetsRequest()
 	q.ReplicaID = -1
@@ -45,18 +46,27 @@ func (c *Client) ListOffsets(ctx context.Context, at int64, committed bool, of k
 	if len(q.Topics) == 0 {
 		return listed, nil
 	}
+	in := func(topic string) map[int32]kadm.ListedOffset {
+		if listed[topic] == nil {
+			listed[topic] = make(map[int32]kadm.ListedOffset)
+		}
+		return listed[topic]
+	}
 	var errs []error
 	for _, shard := range c.kgo.RequestSharded(ctx, q) {
 		if shard.Err != nil {
-			errs = append(errs, shardError(shard))
+			err := shardError(shard)
+			errs = append(errs, err)
+			for _, t := range shard.Req.(*kmsg.ListOffsetsRequest).Topics {
+				for _, p := range t.Partitions {
+					in(t.Topic)[p.Partition] = kadm.ListedOffset{Topic: t.Topic, Partition: p.Partition, Offset: -1, Timestamp: -1, LeaderEpoch: -1, Err: err}
+				}
+			}
 			continue
 		}
 		for _, t := range shard.Resp.(*kmsg.ListOffsetsResponse).Topics {
-			if listed[t.Topic] == nil {
-				listed[t.Topic] = make(map[int32]kadm.ListedOffset)
-			}
 			for _, p := range t.Partitions {
-				listed[t.Topic][p.Partition] = kadm.ListedOffset{
+				in(t.Topic)[p.Partition] = kadm.ListedOffset{
 					Topic: t.Topic, Partition: p.Partition, Timestamp: p.Timestamp, Offset: p.Offset,
 					LeaderEpoch: p.LeaderEpoch, Err: kerr.ErrorForCode(p.ErrorCode),
 				}
@@ -71,5 +81,10 @@ func shardError(s kgo.ResponseShard) error {
 	if s.Meta.NodeID < 0 || s.Meta.Host == "" {
 		return s.Err
 	}
-	return &BrokerError{Node: s.Meta.NodeID, Host: s.Meta.Host, Port: s.Meta.Port, Err: s.Err}
+	return brokerError(s.Meta, s.Err)
+}
+
+// brokerError returns err with the name of the broker whose it is.
+func brokerError(b kgo.BrokerMetadata, err error) error {
+	return &BrokerError{Node: b.NodeID, Host: b.Host, Port: b.Port, Err: err}
 }
