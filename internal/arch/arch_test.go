@@ -25,7 +25,7 @@ var layers = []struct {
 	{"command packages", []string{"dump", "topics", "groups", "reassign", "leader", "produce", "consume", "cmd/configs", "cmd/context"}, false},
 	{"what online commands share", []string{"internal/online"}, false},
 	{"what commands share", []string{"internal/config", "internal/render", "internal/cli"}, true},
-	{"meaning", []string{"internal/verify", "internal/client", "internal/broker", "internal/dumptext"}, true},
+	{"meaning", []string{"internal/verify", "internal/client", "internal/broker", "internal/dumptext", "internal/resetplan"}, true},
 	{"replay", []string{"internal/image", "internal/metalog", "internal/controller", "internal/coordinator/*"}, true},
 	{"files", []string{"internal/segment", "internal/logdir", "internal/storage", "internal/storage/*"}, true},
 	{"formats", []string{"internal/format/*"}, true},
@@ -49,7 +49,7 @@ var owners = map[string][]string{
 // mute are packages that return values: they do not print, log, exit or read
 // flags, so they import none of banned.
 var (
-	mute   = []string{"internal/wire", "internal/format/*", "internal/segment", "internal/logdir", "internal/verify", "internal/storage", "internal/javafmt", "internal/timearg"}
+	mute   = []string{"internal/wire", "internal/format/*", "internal/segment", "internal/logdir", "internal/verify", "internal/storage", "internal/javafmt", "internal/timearg", "internal/resetplan"}
 	banned = []string{"github.com/spf13/", "flag", "log", "log/slog", module + "/internal/cli", module + "/internal/render", module + "/internal/config"}
 )
 
