@@ -47,7 +47,7 @@ var metadataVersions = strings.Fields(`3.3-IV3 3.4-IV0 3.5-IV0 3.5-IV1 3.5-IV2 3
 
 // String returns Kafka's name of the level.
 func (v MetadataVersion) String() string {
-	if i := int(v - 7); i >= 0 && i < len(metadataVersions) {
+	if i := int(v - firstMetadataVersion); i >= 0 && i < len(metadataVersions) {
 		return metadataVersions[i]
 	}
 	return fmt.Sprintf("level %d", int16(v))
@@ -104,31 +104,4 @@ func (v MetadataVersion) partition() int16 {
 		return 1
 	}
 	return 0
-}
-
-// releases has the levels that the formatter of a release finalises.
-//
-// Source: Kafka 4.0.0 to 4.4.0, kafka-storage format.
-var releases = map[string]map[string]int16{
-	"4.0": {FeatureMetadataVersion: 25, FeatureGroupVersion: 1, FeatureTransactionVersion: 2},
-	"4.1": {FeatureMetadataVersion: 27, FeatureGroupVersion: 1, FeatureTransactionVersion: 2, FeatureELR: 1},
-	"4.2": {FeatureMetadataVersion: 29, FeatureGroupVersion: 1, FeatureTransactionVersion: 2, FeatureELR: 1,
-		FeatureShareVersion: 1, FeatureStreamsVersion: 1},
-	"4.3": {FeatureMetadataVersion: 30, FeatureGroupVersion: 1, FeatureTransactionVersion: 2, FeatureELR: 1,
-		FeatureShareVersion: 1, FeatureStreamsVersion: 1},
-	"4.4": {FeatureMetadataVersion: 33, FeatureGroupVersion: 1, FeatureTransactionVersion: 2, FeatureELR: 1,
-		FeatureShareVersion: 2, FeatureStreamsVersion: 1},
-}
-
-// Releases returns the releases that [ReleaseLevels] knows, oldest first.
-func Releases() []string { return slices.Sorted(maps.Keys(releases)) }
-
-// ReleaseLevels returns the levels that a new cluster of a release such as
-// "4.4" has. The map is the caller's.
-func ReleaseLevels(release string) (map[string]int16, error) {
-	levels, ok := releases[release]
-	if !ok {
-		return nil, fmt.Errorf("unknown Kafka version %q, want one of %s", release, strings.Join(Releases(), ", "))
-	}
-	return maps.Clone(levels), nil
 }
