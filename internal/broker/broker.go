@@ -306,6 +306,7 @@ func (b *Broker) storeOptions(s *kafkaconf.Settings) storage.StoreOptions {
 		Moved:                     func(tp storage.TopicPartition) { go b.replicas.moved(tp) },
 		LogConfig:                 func(topic string) storage.Config { return b.topicConfig(topic).log },
 		FlushCheckpointMs:         brokerInt(s, "log.flush.offset.checkpoint.interval.ms"),
+		LogStartCheckpointMs:      brokerInt(s, "log.flush.start.offset.checkpoint.interval.ms"),
 		HighWatermarkCheckpointMs: brokerInt(s, "replica.high.watermark.checkpoint.interval.ms"),
 		RetentionCheckMs:          brokerInt(s, "log.retention.check.interval.ms"),
 		RecoveryThreads:           int(brokerInt(s, "num.recovery.threads.per.data.dir")),

@@ -37,6 +37,7 @@ type StoreOptions struct {
 	LogConfig func(topic string) Config
 
 	FlushCheckpointMs         int64 // log.flush.offset.checkpoint.interval.ms
+	LogStartCheckpointMs      int64 // log.flush.start.offset.checkpoint.interval.ms
 	HighWatermarkCheckpointMs int64 // replica.high.watermark.checkpoint.interval.ms
 	RetentionCheckMs          int64 // log.retention.check.interval.ms
 	RecoveryThreads           int   // num.recovery.threads.per.data.dir
@@ -190,7 +191,8 @@ func (s *Store) Start() {
 	s.recover(ctx)
 	s.resumeMoves(ctx)
 	s.every(ctx, s.o.HighWatermarkCheckpointMs, func() { s.checkpoint(highWatermarks) })
-	s.every(ctx, s.o.FlushCheckpointMs, func() { s.checkpoint(recoveryPoints, logStarts) })
+	s.every(ctx, s.o.FlushCheckpointMs, func() { s.checkpoint(recoveryPoints) })
+	s.every(ctx, s.o.LogStartCheckpointMs, func() { s.checkpoint(logStarts) })
 	s.every(ctx, s.o.RetentionCheckMs, func() { s.retain(ctx) })
 	s.startCleaner(ctx)
 }

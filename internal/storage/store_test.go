@@ -37,7 +37,7 @@ func newStoreSetup(t testing.TB, dirs int) *storeSetup {
 	config.FileDeleteDelayMs, config.SegmentIndexBytes = 1000, 1<<20
 	s.o = StoreOptions{
 		FS: disk.NoSync(disk.OS), RecoveryThreads: 2,
-		FlushCheckpointMs: 60000, HighWatermarkCheckpointMs: 5000, RetentionCheckMs: 300000,
+		FlushCheckpointMs: 60000, LogStartCheckpointMs: 60000, HighWatermarkCheckpointMs: 5000, RetentionCheckMs: 300000,
 		LogConfig: func(string) Config { return config },
 		Notice: func(n Notice) {
 			s.mu.Lock()
