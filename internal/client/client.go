@@ -41,9 +41,13 @@ func New(opt Options) (*Client, error) {
 		return nil, err
 	}
 	adm := kadm.NewClient(cl)
-	adm.SetTimeoutMillis(int32(min(opt.Timeout.Milliseconds(), 1<<31-1)))
-	return &Client{Client: adm, kgo: cl, seeds: seeds, timeout: opt.Timeout}, nil
+	c := &Client{Client: adm, kgo: cl, seeds: seeds, timeout: opt.Timeout}
+	adm.SetTimeoutMillis(c.timeoutMillis())
+	return c, nil
 }
+
+// timeoutMillis is the time that a request may give the brokers for its work.
+func (c *Client) timeoutMillis() int32 { return int32(min(c.timeout.Milliseconds(), 1<<31-1)) }
 
 // Kgo returns the client underneath, for requests that have no method.
 func (c *Client) Kgo() *kgo.Client { return c.kgo }
