@@ -11,12 +11,16 @@ import (
 // NewCommand returns "kf groups".
 func NewCommand(env *cli.Env) *cobra.Command {
 	parent := &cobra.Command{
-		Use:     "groups",
-		Short:   "List and describe groups, show their lag, and reset their offsets",
-		Example: "  kf groups list -b broker1:9092\n  kf groups list -o jsonl | jq -r .group",
+		Use:   "groups",
+		Short: "List and describe groups, show their lag, and reset their offsets",
+		Example: `  kf groups list -b broker1:9092
+  kf groups describe order-fulfillment
+  kf groups members order-fulfillment`,
 	}
 	conn := online.Connect(env, parent)
 	return cli.Group(parent,
 		newListCommand(env, conn),
+		newDescribeCommand(env, conn),
+		newMembersCommand(env, conn),
 	)
 }

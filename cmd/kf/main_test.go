@@ -4,6 +4,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"io"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -11,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
+	"github.com/twmb/franz-go/pkg/kgo"
 )
 
 func TestMain(m *testing.M) {
@@ -24,18 +26,23 @@ func TestMain(m *testing.M) {
 //	kafka                      copies testdata/kafka-4.4 into the current directory
 //	poke FILE POS HEX          overwrites bytes from POS on; POS "end" appends
 //	cut FILE SIZE              makes the file SIZE bytes long, with zeros behind its end
+//
+// and onlineCommands.
 func TestScript(t *testing.T) {
+	commands := map[string]func(*testscript.TestScript, bool, []string){
+		"code": code, "kafka": copyKafka, "poke": poke, "cut": cut,
+	}
+	maps.Copy(commands, onlineCommands)
 	testscript.Run(t, testscript.Params{
 		Dir:                 "testdata/script",
 		RequireExplicitExec: true,
 		Setup: func(env *testscript.Env) error {
 			// The race detector would sleep a second at each exit of kf.
 			env.Setenv("GORACE", "atexit_sleep_ms=0")
+			env.Values[consumersKey{}] = make(map[string]*kgo.Client)
 			return nil
 		},
-		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"code": code, "kafka": copyKafka, "poke": poke, "cut": cut,
-		},
+		Cmds: commands,
 	})
 }
 
