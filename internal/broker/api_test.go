@@ -116,6 +116,7 @@ func TestEveryVersion(t *testing.T) {
 			q.Topics = []kmsg.OffsetDeleteRequestTopic{{Topic: "t", Partitions: []kmsg.OffsetDeleteRequestTopicPartition{{}}}}
 			return q
 		},
+		55: func(int16) kmsg.Request { return describingQuorum("__cluster_metadata", 0) },
 		60: func(int16) kmsg.Request { return kmsg.NewPtrDescribeClusterRequest() },
 		68: func(int16) kmsg.Request {
 			q := kmsg.NewPtrConsumerGroupHeartbeatRequest()

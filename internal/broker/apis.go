@@ -31,6 +31,7 @@ func (b *Broker) newAPIs() *apiTable {
 		replies(0, 3, b.deleteGroups),
 		answers(0, 1, b.incrementalAlterConfigs),
 		replies(0, 0, b.offsetDelete),
+		answers(0, 2, b.describeQuorum),
 		answers(0, 2, b.describeCluster),
 		replies(0, 1, b.consumerGroupHeartbeat),
 		replies(0, 1, b.consumerGroupDescribe),

@@ -504,6 +504,10 @@ func outcome(answer kmsg.Response) (code int16, message string, fields map[strin
 	case *kmsg.DescribeClusterResponse:
 		first(r.ErrorCode)
 		message = text(r.ErrorMessage)
+	case *kmsg.DescribeQuorumResponse:
+		first(r.ErrorCode)
+		first(r.Topics[0].Partitions[0].ErrorCode)
+		message = text(r.Topics[0].Partitions[0].ErrorMessage)
 	case *kmsg.ConsumerGroupHeartbeatResponse:
 		first(r.ErrorCode)
 		message = text(r.ErrorMessage)

@@ -191,6 +191,15 @@ func (l *Log) Bootstrap() []image.Record { return l.bootstrap }
 // Epoch returns the leader epoch.
 func (l *Log) Epoch() int32 { return l.quorum.epoch }
 
+// VoterDirectory returns the directory id of this node in the set of voters: zero
+// with kraft.version 0, where voters have none.
+func (l *Log) VoterDirectory() wire.UUID {
+	if l.quorum.version == 0 {
+		return wire.UUID{}
+	}
+	return l.o.DirectoryID
+}
+
 // Close ends the use of the log. No other method may run or be called again.
 func (l *Log) Close() error {
 	err := l.broken
