@@ -12,7 +12,7 @@ import (
 func NewCommand(env *cli.Env) *cobra.Command {
 	parent := &cobra.Command{
 		Use:   "groups",
-		Short: "List and describe groups, show their lag, and reset their offsets",
+		Short: "List and describe groups, show their lag, reset their offsets, delete them",
 		Example: `  kf groups list -b broker1:9092
   kf groups describe order-fulfillment
   kf groups members order-fulfillment`,
@@ -22,5 +22,7 @@ func NewCommand(env *cli.Env) *cobra.Command {
 		newListCommand(env, conn),
 		newDescribeCommand(env, conn),
 		newMembersCommand(env, conn),
+		newDeleteCommand(env, conn),
+		newDeleteOffsetsCommand(env, conn),
 	)
 }
