@@ -110,6 +110,31 @@ func TestFlagsExist(t *testing.T) {
 	}
 }
 
+// What a connection needs means the same everywhere: no command has a flag of its own by
+// one of these names or letters.
+func TestConnectionFlags(t *testing.T) {
+	reserved := map[string]string{"b": "bootstrap-server", "C": "context", "X": "property", "o": "output", "q": "quiet", "y": "yes", "h": "help"}
+	found := 0
+	walk(cmd.NewRoot(&cli.Env{}), func(c *cobra.Command) {
+		parent := c.Parent()
+		if c.InheritedFlags().Lookup("bootstrap-server") == nil {
+			return
+		}
+		found++
+		c.LocalNonPersistentFlags().VisitAll(func(f *pflag.Flag) {
+			if name := reserved[f.Shorthand]; name != "" && f.Name != name {
+				t.Errorf("%s: -%s is --%s there, not --%s", c.CommandPath(), f.Shorthand, f.Name, name)
+			}
+			if parent.PersistentFlags().Lookup(f.Name) != nil {
+				t.Errorf("%s: --%s is another one there", c.CommandPath(), f.Name)
+			}
+		})
+	})
+	if found < 2 {
+		t.Errorf("%d commands use a connection", found)
+	}
+}
+
 func TestTopics(t *testing.T) {
 	_, codes, _ := run(t, "help", "exit-codes")
 	for _, code := range []string{"0", "1", "2", "3", "4", "130", "141"} {
@@ -123,7 +148,7 @@ func TestTopics(t *testing.T) {
 			t.Errorf("the setting %s is not explained", key)
 		}
 	}
-	for _, topic := range []string{"formats", "exit-codes", "environment", "times", "deviations"} {
+	for _, topic := range []string{"formats", "exit-codes", "connecting", "environment", "times", "deviations"} {
 		code, text, stderr := run(t, "help", topic)
 		if code != 0 || stderr != "" {
 			t.Errorf("help %s: exit code %d, %s", topic, code, stderr)

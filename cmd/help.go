@@ -44,6 +44,9 @@ var formats string
 //go:embed help/environment.txt
 var environment string
 
+//go:embed help/connecting.txt
+var connecting string
+
 //go:embed help/deviations.txt
 var deviations string
 
@@ -60,6 +63,7 @@ func helpTopics() []*cobra.Command {
 		topic("formats", "Which files kf knows, and how it prints rows", formats),
 		topic("times", "How to say a point in time", times),
 		topic("deviations", "Where kf serve differs from Apache Kafka 4.4", deviations),
+		topic("connecting", "Reach a cluster: flags, contexts, projects, secrets", connecting),
 		topic("environment", "Settings: variables, file, flags", environment),
 	}
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	contextcmd "kf/cmd/context"
 	"kf/dump"
 	"kf/groups"
 	"kf/internal/cli"
@@ -74,7 +75,7 @@ Rows go to standard output, everything else to standard error.`,
 	addGroup(root, "broker", "Broker:", newServeCommand(env))
 	addGroup(root, "online", "Online, on any Kafka cluster:", topics.NewCommand(env), groups.NewCommand(env))
 	help := newHelpCommand(root)
-	addGroup(root, "around", "Around:", newCompletionCommand(env), help, newVersionCommand(env))
+	addGroup(root, "around", "Around:", contextcmd.NewCommand(env), contextcmd.NewConfigCommand(env), newCompletionCommand(env), help, newVersionCommand(env))
 	root.SetHelpCommand(help)
 	root.AddCommand(helpTopics()...)
 	return root

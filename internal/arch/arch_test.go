@@ -24,7 +24,7 @@ var layers = []struct {
 	{"command tree", []string{"cmd"}, false},
 	{"command packages", []string{"dump", "topics", "groups", "reassign", "leader", "produce", "consume", "cmd/configs", "cmd/context"}, false},
 	{"what online commands share", []string{"internal/online"}, false},
-	{"what commands share", []string{"internal/config", "internal/render", "internal/cli"}, true},
+	{"what commands share", []string{"internal/config", "internal/contexts", "internal/contexts/*", "internal/render", "internal/cli"}, true},
 	{"meaning", []string{"internal/verify", "internal/client", "internal/broker", "internal/dumptext", "internal/resetplan"}, true},
 	{"replay", []string{"internal/image", "internal/metalog", "internal/controller", "internal/coordinator/*"}, true},
 	{"files", []string{"internal/segment", "internal/logdir", "internal/storage", "internal/storage/*"}, true},

@@ -6,6 +6,7 @@ package config
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -33,6 +34,7 @@ type Config struct {
 	Quiet       bool              `mapstructure:"quiet"`
 	KeyFormat   render.ByteFormat `mapstructure:"key_format"`
 	ValueFormat render.ByteFormat `mapstructure:"value_format"`
+	Timeout     cli.Timeout       `mapstructure:"timeout"`
 
 	// origin says where a setting was found that is not at its default:
 	// "KF_OUTPUT", or "<file>: line 3: output".
@@ -78,7 +80,7 @@ func DefaultPath(getenv func(string) string) string {
 // (the user's own need not be), and for a key that there is not or a value that
 // its setting does not take, in the file or the environment.
 func Load(in Inputs) (*Config, error) {
-	c := &Config{origin: make(map[string]string)}
+	c := &Config{Timeout: cli.DefaultTimeout, origin: make(map[string]string)}
 	v := viper.NewWithOptions(viper.KeyDelimiter("::")) // a dot is part of a name
 	v.SetConfigType("yaml")
 	text, path, err := read(in)
@@ -152,6 +154,8 @@ func (c *Config) checkFile(path string, text []byte) error {
 		where := fmt.Sprintf("%s: line %d", path, key.Line)
 		origin := where + ": " + key.Value
 		switch {
+		case slices.Contains(elsewhere, key.Value):
+			return fmt.Errorf("%s: %q is no setting of this file: the cluster to use is that of a context (kf context add, kf context use)", where, key.Value)
 		case !slices.Contains(known, key.Value):
 			if near := cli.Nearest(key.Value, known); near != "" {
 				return fmt.Errorf("%s: unknown setting %q: did you mean %s?", where, key.Value, near)
@@ -171,6 +175,9 @@ func (c *Config) checkFile(path string, text []byte) error {
 	}
 	return nil
 }
+
+// elsewhere are keys that somebody may look for here.
+var elsewhere = []string{"bootstrap", "bootstrap_servers", "bootstrap.servers", "brokers", "context", "contexts", "current"}
 
 // check reports whether the setting takes the value.
 func check(key, value string) error {
@@ -230,8 +237,50 @@ func (c *Config) Apply(fs *pflag.FlagSet) error {
 		if err := flag.Value.Set(fmt.Sprint(value.Interface())); err != nil {
 			return fmt.Errorf("%s: %w", origin, err)
 		}
+		if flag.Annotations == nil {
+			flag.Annotations = make(map[string][]string)
+		}
+		flag.Annotations[originKey] = []string{origin}
 	}
 	return nil
+}
+
+const originKey = "kf_origin"
+
+// Origin returns where the value of a flag is from: the command line, the place that
+// Apply found it in, or "default".
+func Origin(flag *pflag.Flag) string {
+	switch {
+	case flag.Changed:
+		return "--" + flag.Name
+	case len(flag.Annotations[originKey]) > 0:
+		return flag.Annotations[originKey][0]
+	}
+	return Default
+}
+
+// Default is the origin of a value that nobody set.
+const Default = "default"
+
+// A Setting is a value and where it was found.
+type Setting struct{ Key, Value, Origin string }
+
+// Settings returns all settings; what the flags in fs say goes for those of their name
+// and type.
+func (c *Config) Settings(fs *pflag.FlagSet) []Setting {
+	var all []Setting
+	for f, value := range reflect.ValueOf(c).Elem().Fields() {
+		key := f.Tag.Get("mapstructure")
+		if key == "" {
+			continue
+		}
+		s := Setting{key, fmt.Sprint(value.Interface()), cmp.Or(c.origin[key], Default)}
+		if flag := fs.Lookup(flagName(key)); flag != nil && sameType(flag.Value, value) {
+			s.Value, s.Origin = flag.Value.String(), Origin(flag)
+		}
+		all = append(all, s)
+	}
+	return all
 }
 
 // sameType reports whether a flag takes what the setting v holds. A command

@@ -1,0 +1,52 @@
+package online
+
+import (
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"kf/internal/cli"
+	"kf/internal/client"
+)
+
+// YesFlag gives cmd the flag --yes, which answers the question of [Connection.Allow].
+func (c *Connection) YesFlag(cmd *cobra.Command) {
+	cmd.Flags().BoolVarP(&c.yes, "yes", "y", false, "do it without asking")
+}
+
+// A Change is what a command is about to do to a cluster.
+type Change struct {
+	What    string // "delete 3 topics"
+	Destroy bool   // what it takes away does not come back: it is asked for in any cluster
+}
+
+// Allow says on stderr which cluster a command is about to change, and returns nil if
+// it may: a change that destroys something, and any in a protected context, needs
+// --yes or the word of a person at a terminal. Without a terminal nobody is asked, and
+// the error says that --yes is missing.
+//
+// A dry run changes nothing and does not ask.
+func (c *Connection) Allow(cl *client.Client, change Change) error {
+	cluster, protected := cl.Seeds(), false
+	if c.settings != nil {
+		cluster, protected = c.settings.Cluster(), c.settings.Protected
+	}
+	c.env.Notef("%s: %s", cluster, change.What)
+	if c.yes || !change.Destroy && !protected {
+		return nil
+	}
+	question := change.What + "?"
+	if protected {
+		question = fmt.Sprintf("%s is protected. %s?", cluster, change.What)
+	}
+	ok, err := c.env.Confirm(question)
+	switch {
+	case err != nil && protected:
+		return fmt.Errorf("%s is protected: %w", cluster, err)
+	case err != nil:
+		return err
+	case !ok:
+		return cli.Silent
+	}
+	return nil
+}

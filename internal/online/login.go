@@ -1,0 +1,75 @@
+package online
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Properties of kf's own, which spare the user a line of JAAS.
+const (
+	saslUsername = "sasl.username"
+	saslPassword = "sasl.password"
+	saslJAAS     = "sasl.jaas.config"
+)
+
+// login leaves one way to log in: if user and password were set at a level above that of
+// sasl.jaas.config they take its place, else it takes theirs.
+func (set *Settings) login(levels [][]Value) {
+	level := func(name string) int {
+		return slices.IndexFunc(levels, func(values []Value) bool { return has(values, name) })
+	}
+	user, jaas := level(saslUsername), level(saslJAAS)
+	if password := level(saslPassword); user < 0 || password >= 0 && password < user {
+		user = password
+	}
+	if user < 0 || jaas < 0 {
+		return
+	}
+	winner, losers := saslJAAS, []string{saslUsername, saslPassword}
+	if user < jaas {
+		winner, losers = saslUsername, []string{saslJAAS}
+		if level(saslUsername) < 0 {
+			winner = saslPassword
+		}
+	}
+	var over []Value
+	set.Values = slices.DeleteFunc(set.Values, func(u Used) bool {
+		loses := slices.Contains(losers, u.Name)
+		if loses {
+			over = append(append(over, u.Value), u.Over...)
+		}
+		return loses
+	})
+	for i := range set.Values {
+		if set.Values[i].Name == winner {
+			set.Values[i].Over = append(set.Values[i].Over, over...)
+		}
+	}
+}
+
+// modules are the login modules of mechanisms that take a user and a password.
+//
+// Source: Kafka 4.4.0, PlainLoginModule.java and ScramLoginModule.java.
+var modules = map[string]string{
+	"PLAIN":         "org.apache.kafka.common.security.plain.PlainLoginModule",
+	"SCRAM-SHA-256": "org.apache.kafka.common.security.scram.ScramLoginModule",
+	"SCRAM-SHA-512": "org.apache.kafka.common.security.scram.ScramLoginModule",
+}
+
+// jaas returns the line of JAAS for a user.
+func jaas(mechanism, user, password string) (string, error) {
+	module, ok := modules[mechanism]
+	switch {
+	case mechanism == "":
+		return "", fmt.Errorf("%s needs sasl.mechanism: PLAIN, SCRAM-SHA-256 or SCRAM-SHA-512", saslUsername)
+	case !ok:
+		return "", fmt.Errorf("%s is for the mechanisms PLAIN, SCRAM-SHA-256 and SCRAM-SHA-512, not for %s", saslUsername, mechanism)
+	case user == "":
+		return "", fmt.Errorf("%s is missing beside %s", saslUsername, saslPassword)
+	case password == "":
+		return "", fmt.Errorf("%s is missing beside %s", saslPassword, saslUsername)
+	}
+	quote := strings.NewReplacer(`\`, `\\`, `"`, `\"`)
+	return fmt.Sprintf(`%s required username="%s" password="%s";`, module, quote.Replace(user), quote.Replace(password)), nil
+}

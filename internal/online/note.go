@@ -1,0 +1,19 @@
+package online
+
+import "strings"
+
+// Note says what a person should know about a property in force, "" for nothing.
+func (set *Settings) Note(name string) string {
+	protocol := "PLAINTEXT"
+	if u, ok := set.Get(securityProtocol); ok && u.Ref == nil && u.Value.Value != "" {
+		protocol = strings.ToUpper(strings.TrimSpace(u.Value.Value))
+	}
+	switch {
+	case !Known(name):
+		return "Kafka's clients have no such property"
+	case strings.HasPrefix(name, "sasl.") && !strings.HasPrefix(protocol, "SASL_"),
+		strings.HasPrefix(name, "ssl.") && !strings.HasSuffix(protocol, "SSL"):
+		return "without effect: security.protocol is " + protocol
+	}
+	return ""
+}
