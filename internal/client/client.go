@@ -27,6 +27,9 @@ type Client struct {
 	seeds   []string
 	timeout time.Duration
 	groups  knownGroups
+
+	controllers *controllers // nil: it talks to brokers
+	version     string       // of kf, as brokers take it
 }
 
 // New returns a client. It connects when it is first used: only what is wrong with
@@ -41,7 +44,10 @@ func New(opt Options) (*Client, error) {
 		return nil, err
 	}
 	adm := kadm.NewClient(cl)
-	c := &Client{Client: adm, kgo: cl, seeds: seeds, timeout: opt.Timeout}
+	c := &Client{Client: adm, kgo: cl, seeds: seeds, timeout: opt.Timeout, version: softwareVersion(opt.Version)}
+	if opt.Properties.Get(BootstrapControllers) != "" {
+		c.controllers = &controllers{kgo: cl, seeds: seeds}
+	}
 	adm.SetTimeoutMillis(c.timeoutMillis())
 	return c, nil
 }

@@ -22,7 +22,10 @@ type Property struct {
 // The properties that kf itself looks at.
 const (
 	BootstrapServers = "bootstrap.servers"
-	ClientID         = "client.id"
+	// With this one the client talks to the controllers at these addresses, whatever
+	// the servers are.
+	BootstrapControllers = "bootstrap.controllers"
+	ClientID             = "client.id"
 )
 
 // Get returns the value of a property, "" if it is not set.
@@ -30,7 +33,11 @@ func (p Properties) Get(name string) string { return p[name].Value }
 
 // kgo returns what the properties are in franz-go's terms.
 func (o *Options) kgo() (opts []kgo.Opt, seeds []string, err error) {
-	seeds, err = addresses(o.Properties[BootstrapServers])
+	from := o.Properties[BootstrapServers]
+	if p := o.Properties[BootstrapControllers]; p.Value != "" {
+		from = p
+	}
+	seeds, err = addresses(from)
 	if err != nil {
 		return nil, nil, err
 	}
