@@ -30,7 +30,7 @@ var layers = []struct {
 	{"files", []string{"internal/segment", "internal/logdir", "internal/storage", "internal/storage/*"}, true},
 	{"formats", []string{"internal/format/*"}, true},
 	{"fields", []string{"internal/wire"}, false},
-	{"leaves", []string{"internal/javafmt", "internal/timearg", "internal/kafkaconf", "internal/condition"}, true},
+	{"leaves", []string{"internal/javafmt", "internal/timearg", "internal/kafkaconf", "internal/nearest", "internal/condition"}, true},
 	{"tests", []string{"internal/kftest", "internal/arch", "internal/interop"}, false},
 }
 

@@ -3,11 +3,12 @@ package cli
 import (
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+
+	"kf/internal/nearest"
 )
 
 // Args makes what check refuses wrong usage: exit code 2. It names the command
@@ -93,42 +94,4 @@ func NoFiles(cmd *cobra.Command, flags ...string) {
 
 // Nearest returns the candidate that word is probably a misspelling of, "" if
 // there is none: at most 2 letters differ, fewer in short words.
-func Nearest(word string, candidates []string) string {
-	best, least := "", min(2, len(word)/2)+1
-	for _, c := range slices.Sorted(slices.Values(candidates)) {
-		if len(word) > 2 && strings.HasPrefix(c, word) {
-			return c
-		}
-	}
-	for _, c := range slices.Sorted(slices.Values(candidates)) {
-		if d := distance(word, c); d < least {
-			best, least = c, d
-		}
-	}
-	return best
-}
-
-// distance is how many bytes must be added, dropped or replaced to turn a into
-// b, where two neighbours in the wrong order count as one.
-func distance(a, b string) int {
-	var before, last []int
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		before, last, row = last, row, make([]int, len(b)+1)
-		row[0] = i + 1
-		for j := range len(b) {
-			cost := 1
-			if a[i] == b[j] {
-				cost = 0
-			}
-			row[j+1] = min(last[j+1]+1, row[j]+1, last[j]+cost)
-			if i > 0 && j > 0 && a[i] == b[j-1] && a[i-1] == b[j] {
-				row[j+1] = min(row[j+1], before[j-1]+1)
-			}
-		}
-	}
-	return row[len(b)]
-}
+func Nearest(word string, candidates []string) string { return nearest.Name(word, candidates, 2) }
