@@ -15,7 +15,8 @@ func NewCommand(env *cli.Env) *cobra.Command {
 		Short: "List and describe groups, show their lag, reset their offsets, delete them",
 		Example: `  kf groups list -b broker1:9092
   kf groups describe order-fulfillment
-  kf groups members order-fulfillment`,
+  kf groups members order-fulfillment
+  kf groups reset billing --topic invoices --to-time -2h`,
 	}
 	conn := online.Connect(env, parent)
 	return cli.Group(parent,
@@ -24,5 +25,6 @@ func NewCommand(env *cli.Env) *cobra.Command {
 		newMembersCommand(env, conn),
 		newDeleteCommand(env, conn),
 		newDeleteOffsetsCommand(env, conn),
+		newResetCommand(env, conn),
 	)
 }

@@ -15,7 +15,7 @@ import (
 // An Entry is a line of a CSV file: an offset for a partition.
 type Entry struct {
 	Group string // "" if the file has no groups
-	Partition
+	TopicPartition
 	Offset int64
 	Line   int // from 1; not written
 }
@@ -27,7 +27,7 @@ func AppendCSV(dst []byte, e Entry, withGroup bool) []byte {
 		dst = append(appendField(dst, e.Group), ',')
 	}
 	dst = append(appendField(dst, e.Topic), ',')
-	dst = append(strconv.AppendInt(dst, int64(e.Partition.Partition), 10), ',')
+	dst = append(strconv.AppendInt(dst, int64(e.Partition), 10), ',')
 	return append(strconv.AppendInt(dst, e.Offset, 10), '\n')
 }
 
@@ -71,7 +71,7 @@ func ReadCSV(p []byte) (entries []Entry, withGroup bool, err error) {
 	var form *columns
 	type key struct {
 		group string
-		Partition
+		TopicPartition
 	}
 	seen := make(map[key]int)
 	var wrong []error
@@ -100,9 +100,9 @@ func ReadCSV(p []byte) (entries []Entry, withGroup bool, err error) {
 			continue
 		}
 		e.Line = line
-		k := key{e.Group, e.Partition}
+		k := key{e.Group, e.TopicPartition}
 		if first := seen[k]; first > 0 {
-			wrong = append(wrong, fmt.Errorf("line %d: %s is in line %d already", line, e.Partition, first))
+			wrong = append(wrong, fmt.Errorf("line %d: %s is in line %d already", line, e.TopicPartition, first))
 			continue
 		}
 		seen[k] = line
@@ -164,7 +164,7 @@ func (c *columns) entry(fields []string) (Entry, bool, error) {
 	case err != nil || n < 0:
 		return e, false, fmt.Errorf("%q is no partition", fields[c.partition])
 	}
-	e.Partition.Partition = int32(n)
+	e.Partition = int32(n)
 	text := strings.TrimSpace(fields[c.offset])
 	if text == "" && c.count == 0 {
 		return e, false, nil

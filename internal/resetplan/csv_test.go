@@ -9,7 +9,7 @@ import (
 )
 
 func entry(group, topic string, partition int32, offset int64, line int) resetplan.Entry {
-	return resetplan.Entry{Group: group, Partition: resetplan.Partition{Topic: topic, Partition: partition}, Offset: offset, Line: line}
+	return resetplan.Entry{Group: group, TopicPartition: resetplan.TopicPartition{Topic: topic, Partition: partition}, Offset: offset, Line: line}
 }
 
 // What Kafka's tool writes; the interop tests compare with the tool itself.

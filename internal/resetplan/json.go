@@ -149,9 +149,9 @@ func (pl *Plan) check() error {
 			return fmt.Errorf("group %q: no name, or the group comes twice", g.Group)
 		}
 		groups[g.Group] = true
-		seen := make(map[Partition]bool)
+		seen := make(map[TopicPartition]bool)
 		for _, s := range g.Partitions {
-			p := Partition{s.Topic, s.Partition}
+			p := TopicPartition{s.Topic, s.Partition}
 			switch {
 			case s.Topic == "" || s.Partition < 0:
 				return fmt.Errorf("group %q: %s is no partition", g.Group, p)

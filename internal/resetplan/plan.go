@@ -7,24 +7,23 @@
 package resetplan
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
+	"strings"
 )
 
-// A Partition of a topic.
-type Partition struct {
+// A TopicPartition names a partition.
+type TopicPartition struct {
 	Topic     string
 	Partition int32
 }
 
-func (p Partition) String() string { return fmt.Sprintf("%s-%d", p.Topic, p.Partition) }
+func (p TopicPartition) String() string { return fmt.Sprintf("%s-%d", p.Topic, p.Partition) }
 
-// Less orders partitions by topic, then number.
-func (p Partition) Less(q Partition) bool {
-	if p.Topic != q.Topic {
-		return p.Topic < q.Topic
-	}
-	return p.Partition < q.Partition
+// Compare orders partitions by topic, then number.
+func (p TopicPartition) Compare(q TopicPartition) int {
+	return cmp.Or(strings.Compare(p.Topic, q.Topic), cmp.Compare(p.Partition, q.Partition))
 }
 
 // A Commit is what a group has committed for a partition.
@@ -40,13 +39,16 @@ type Log struct {
 	End   int64 // the high watermark: the offset of the next record
 }
 
+// Has reports whether a consumer can be at o.
+func (l Log) Has(o int64) bool { return l.clamp(o) == o }
+
 // clamp returns the offset nearest to o that a consumer can be at.
 func (l Log) clamp(o int64) int64 { return max(l.Start, min(o, l.End)) }
 
 // A Move is what is to become of the commit of a group in one partition.
 type Move struct {
 	Group string
-	Partition
+	TopicPartition
 	TopicID string  // base64, "" if the cluster has none
 	Now     *Commit // nil if nothing is committed
 	New     *Commit // nil if the commit is taken away
