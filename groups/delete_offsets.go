@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strconv"
-	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/twmb/franz-go/pkg/kadm"
@@ -71,29 +69,7 @@ func (o *DeleteOffsetsOptions) Validate() (map[string][]int32, error) {
 	if len(o.Topics) == 0 {
 		return nil, cli.Usagef("of which topics? Give --topic, once for each; 'kf groups delete' deletes all")
 	}
-	topics := make(map[string][]int32)
-	for _, arg := range o.Topics {
-		topic, list, some := strings.Cut(arg, ":")
-		if topic == "" {
-			return nil, cli.Usagef("--topic %q names no topic", arg)
-		}
-		before, twice := topics[topic]
-		if twice && (len(before) == 0 || !some) {
-			return nil, cli.Usagef("--topic %s: the topic is named twice", arg)
-		}
-		topics[topic] = before
-		if !some {
-			continue
-		}
-		for s := range strings.SplitSeq(list, ",") {
-			n, err := strconv.ParseUint(s, 10, 31)
-			if err != nil {
-				return nil, cli.Usagef("--topic %s: %q is no partition", arg, s)
-			}
-			topics[topic] = append(topics[topic], int32(n))
-		}
-	}
-	return topics, nil
+	return parseScope(o.Topics)
 }
 
 // An offsetDeleter is what DeleteOffsets asks of the cluster, and does to it.

@@ -89,9 +89,7 @@ with a warning.`,
 			}
 			// Not conn.Run: a person who is asked may take longer than a cluster.
 			return conn.Watch(cmd, func(ctx context.Context, cl *client.Client) error {
-				return Reset(ctx, env, cl, opts, func(what string) error {
-					return conn.Allow(cl, online.Change{What: what})
-				})
+				return Reset(ctx, env, cl, func(c online.Change) error { return conn.Allow(cl, c) }, opts)
 			})
 		},
 	}
@@ -222,7 +220,7 @@ type resetter interface {
 // Reset shows where the commits of groups would go, or moves them. Allow is asked
 // before anything is changed. What fails for one group or partition is done for the
 // others, and is the error.
-func Reset(ctx context.Context, env *cli.Env, cl resetter, opts ResetOptions, allow func(what string) error) error {
+func Reset(ctx context.Context, env *cli.Env, cl resetter, allow func(online.Change) error, opts ResetOptions) error {
 	r := &reset{env: env, cl: cl, opts: opts}
 	if err := r.readFile(); err != nil {
 		return err

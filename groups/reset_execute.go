@@ -8,16 +8,17 @@ import (
 	"github.com/twmb/franz-go/pkg/kadm"
 
 	"kf/internal/client"
+	"kf/internal/online"
 )
 
 // execute moves the commits. No broker compares before it sets: so the groups are
 // looked at again just before, and what was set is read back.
-func (r *reset) execute(ctx context.Context, allow func(what string) error) error {
+func (r *reset) execute(ctx context.Context, allow func(online.Change) error) error {
 	todo := r.todo()
 	if len(todo) == 0 {
 		return nil
 	}
-	if err := allow(r.what(todo)); err != nil {
+	if err := allow(online.Change{What: r.what(todo)}); err != nil {
 		return err
 	}
 	ctx, cancel := r.cl.Deadline(ctx)

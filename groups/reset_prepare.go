@@ -44,6 +44,8 @@ type resetGroup struct {
 
 // Words of errors that name no place in the protocol.
 var (
+	errForeign     = errors.New("how far it is is not in committed offsets")
+	errNothing     = errors.New("it has committed nothing: name topics with --topic")
 	errNoTopic     = errors.New("there is no such topic")
 	errNoPartition = errors.New("there is no such partition")
 	errNoLeader    = errors.New("the partition has no leader")
@@ -166,7 +168,13 @@ func (r *reset) scope(ctx context.Context) error {
 		names[topic] = true
 	}
 	for _, g := range r.groups {
-		if g.err = cmp.Or(g.err, r.refusal(g)); g.err != nil {
+		g.err = cmp.Or(g.err, r.refusal(g))
+	}
+	if len(r.opts.Groups.IDs) == 0 { // of all groups those are meant that it can be about
+		r.groups = slices.DeleteFunc(r.groups, func(g *resetGroup) bool { return errors.Is(g.err, errForeign) || errors.Is(g.err, errNothing) })
+	}
+	for _, g := range r.groups {
+		if g.err != nil {
 			continue
 		}
 		switch {
@@ -239,13 +247,13 @@ func (r *reset) refusal(g *resetGroup) error {
 	case r.opts.ToGroup != "" && len(other.of) == 0:
 		return fmt.Errorf("group %s, given as --to-group, has committed nothing", r.opts.ToGroup)
 	case g.Protocol != "" && g.Protocol != "consumer" && g.Type == client.ClassicGroup:
-		return fmt.Errorf("it is one of %s, whose position is not in commits", g.Protocol)
+		return fmt.Errorf("it is a group of %s: %w", g.Protocol, errForeign)
 	case !r.opts.AllTopics || r.opts.ToGroup != "":
 		return nil
 	case g.isNew:
 		return errors.New("it does not exist: name topics with --topic")
 	case len(r.commits[g.ID].of) == 0:
-		return errors.New("it has committed nothing: name topics with --topic")
+		return errNothing
 	}
 	return nil
 }

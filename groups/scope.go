@@ -9,24 +9,22 @@ import (
 	"kf/internal/cli"
 )
 
-// A scope says which partitions a command is about: of each topic some, or all, which
-// is an empty list.
-type scope map[string][]int32
-
-// parseScope reads the values of --topic: "orders", "orders:0,2", "orders:0-5". The
-// error is one of wrong usage.
-func parseScope(args []string) (scope, error) {
-	s := make(scope)
+// parseScope reads the values of --topic: "orders", "orders:0,2", "orders:0-5". It
+// returns the partitions of each topic, sorted, nil for all. The error is one of wrong
+// usage.
+func parseScope(args []string) (map[string][]int32, error) {
+	topics := make(map[string][]int32)
 	for _, arg := range args {
 		topic, list, some := strings.Cut(arg, ":")
-		if topic == "" || some && list == "" {
-			return nil, cli.Usagef("--topic %s: want a topic, or topic:0,2", arg)
+		if topic == "" {
+			return nil, cli.Usagef("--topic %q names no topic", arg)
 		}
-		if whole, seen := s[topic]; seen && (len(whole) == 0 || !some) {
-			return nil, cli.Usagef("--topic %s: all partitions of %s and some of them", arg, topic)
+		before, twice := topics[topic]
+		if twice && (before == nil || !some) {
+			return nil, cli.Usagef("--topic %s: the topic is named twice", arg)
 		}
+		topics[topic] = before
 		if !some {
-			s[topic] = nil
 			continue
 		}
 		for part := range strings.SplitSeq(list, ",") {
@@ -35,27 +33,31 @@ func parseScope(args []string) (scope, error) {
 				return nil, cli.Usagef("--topic %s: %w", arg, err)
 			}
 			for p := from; p <= to; p++ {
-				s[topic] = append(s[topic], int32(p))
+				topics[topic] = append(topics[topic], int32(p))
 			}
 		}
-		slices.Sort(s[topic])
-		s[topic] = slices.Compact(s[topic])
+		slices.Sort(topics[topic])
+		topics[topic] = slices.Compact(topics[topic])
 	}
-	return s, nil
+	return topics, nil
 }
 
 // maxPartition bounds what a range can ask for; no topic has that many.
 const maxPartition = 1 << 20
 
+// parseRange reads "3" or "0-5".
 func parseRange(s string) (from, to int, err error) {
 	first, last, isRange := strings.Cut(s, "-")
 	if !isRange {
 		last = first
 	}
-	from, err1 := strconv.Atoi(first)
-	to, err2 := strconv.Atoi(last)
-	if err1 != nil || err2 != nil || from > to || to > maxPartition {
-		return 0, 0, fmt.Errorf("%q is no partition, nor a range of them like 0-5", s)
+	low, err1 := strconv.ParseUint(first, 10, 31)
+	high, err2 := strconv.ParseUint(last, 10, 31)
+	switch {
+	case err1 != nil, err2 != nil:
+		return 0, 0, fmt.Errorf("%q is no partition", s)
+	case high < low, high-low >= maxPartition:
+		return 0, 0, fmt.Errorf("%q is no range of partitions", s)
 	}
-	return from, to, nil
+	return int(low), int(high), nil
 }
