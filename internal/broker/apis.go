@@ -27,6 +27,7 @@ func (b *Broker) newAPIs() *apiTable {
 		answers(0, 5, b.initProducerID),
 		answers(2, 4, b.offsetForLeaderEpoch),
 		answers(1, 4, b.describeConfigs),
+		answers(1, 5, b.describeLogDirs),
 		answers(0, 3, b.createPartitions),
 		replies(0, 3, b.deleteGroups),
 		answers(0, 1, b.incrementalAlterConfigs),

@@ -171,6 +171,11 @@ var adminBuilders = map[string]builder{
 		q.EndpointType = 9
 		return q
 	},
+	"cluster: DescribeLogDirs unknown topic": func(s *stage, c errorCase) any {
+		q := kmsg.NewPtrDescribeLogDirsRequest()
+		q.Topics = []kmsg.DescribeLogDirsRequestTopic{{Topic: "nosuch", Partitions: []int32{0}}}
+		return q
+	},
 	"cluster: CreateTopics time-out 0": creating("new", func(q *kmsg.CreateTopicsRequest, _ *kmsg.CreateTopicsRequestTopic) { q.TimeoutMillis = 0 }),
 	"cluster: DeleteTopics time-out 0": func(s *stage, c errorCase) any {
 		q := deleting(value("TOPIC"), wire.UUID{})(s, c).(*kmsg.DeleteTopicsRequest)

@@ -504,6 +504,9 @@ func outcome(answer kmsg.Response) (code int16, message string, fields map[strin
 	case *kmsg.DescribeClusterResponse:
 		first(r.ErrorCode)
 		message = text(r.ErrorMessage)
+	case *kmsg.DescribeLogDirsResponse:
+		first(r.ErrorCode)
+		first(r.Dirs[0].ErrorCode)
 	case *kmsg.DescribeQuorumResponse:
 		first(r.ErrorCode)
 		first(r.Topics[0].Partitions[0].ErrorCode)

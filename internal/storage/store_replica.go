@@ -177,6 +177,19 @@ func (s *Store) Empty(tp TopicPartition) (end int64, ok bool) {
 	return f.lastBase, true
 }
 
+// Size returns the bytes of the segments of a partition, without opening it.
+func (s *Store) Size(tp TopicPartition) (int64, error) {
+	r, err := s.find(tp)
+	if err != nil {
+		return 0, err
+	}
+	if l := r.log.Load(); l != nil {
+		return l.Size(), nil
+	}
+	f, err := s.segments(r)
+	return f.size, err
+}
+
 // open opens a log; with the zero id, for a recovery, it compares nothing.
 func (s *Store) open(ctx context.Context, r *replica, id wire.UUID) (*Log, error) {
 	r.mu.Lock()
