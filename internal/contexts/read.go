@@ -15,8 +15,10 @@ import (
 // FileName is the name of the file of a user, beside that of the settings.
 const FileName = "contexts.yaml"
 
-// fileLimit is more than thousands of contexts need.
-const fileLimit = 4 << 20
+const (
+	fileLimit    = 4 << 20  // more than thousands of contexts need
+	projectLimit = 64 << 10 // more than anybody writes for a project
+)
 
 // bootstrap is the property that has a key of its own.
 const bootstrap = "bootstrap.servers"
@@ -225,7 +227,7 @@ func ReadProject(path string) (*Project, error) {
 			return nil, err
 		}
 	}
-	text, _, err := ReadFile(path, fileLimit)
+	text, _, err := ReadFile(path, projectLimit)
 	if err != nil {
 		return nil, err
 	}

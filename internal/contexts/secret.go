@@ -144,9 +144,10 @@ type Finder struct {
 	Path    func(string) string // what a path in a reference means; nil for as it is
 }
 
-// Find returns the secret, without the line feed at its end. A command is killed when
-// ctx ends. No error holds the secret.
-func (f *Finder) Find(ctx context.Context, r *Ref) (string, error) {
+// Find returns the value of a property, without the line feed at its end. A command is
+// killed when ctx ends. A file that everybody can read is refused, unless what it holds
+// is no secret, as a certificate. No error holds the value.
+func (f *Finder) Find(ctx context.Context, property string, r *Ref) (string, error) {
 	switch {
 	case r.Env != "":
 		value := f.Getenv(r.Env)
@@ -159,7 +160,10 @@ func (f *Finder) Find(ctx context.Context, r *Ref) (string, error) {
 		if f.Path != nil {
 			path = f.Path(path)
 		}
-		text, err := ReadSecret(path, secretLimit)
+		text, info, err := ReadFile(path, secretLimit)
+		if err == nil && IsSecret(property) {
+			err = CheckMode(path, info, 0o007)
+		}
 		if err != nil {
 			return "", err
 		}
@@ -171,6 +175,8 @@ func (f *Finder) Find(ctx context.Context, r *Ref) (string, error) {
 	cmd.WaitDelay = time.Second // for a child of it that keeps the pipe open
 	err := cmd.Run()
 	switch {
+	case out.over:
+		return "", fmt.Errorf("command %s: the secret has more than %d bytes", r.Command[0], secretLimit)
 	case ctx.Err() != nil:
 		return "", fmt.Errorf("command %s: did not end in time: %w", r.Command[0], context.Cause(ctx))
 	case err != nil:
@@ -192,24 +198,16 @@ func trim(from string, text []byte) (string, error) {
 type limited struct {
 	buf  bytes.Buffer
 	left int
+	over bool // more was written
 }
 
 func (l *limited) Write(p []byte) (int, error) {
 	if len(p) > l.left {
-		return 0, fmt.Errorf("more than %d bytes", secretLimit)
+		l.over = true
+		return 0, io.ErrShortWrite
 	}
 	l.left -= len(p)
 	return l.buf.Write(p)
-}
-
-// ReadSecret reads a file that holds nothing but a secret. It fails if everybody on
-// the machine can read it, or if it has more than limit bytes.
-func ReadSecret(path string, limit int64) ([]byte, error) {
-	text, info, err := ReadFile(path, limit)
-	if err != nil {
-		return nil, err
-	}
-	return text, CheckMode(path, info, 0o007)
 }
 
 // ReadFile reads a file of limit bytes at most, and says what it is.

@@ -35,7 +35,7 @@ func (set *Settings) properties(ctx context.Context, env *cli.Env, timeout time.
 				Getenv: env.Getenv, Environ: env.Environ, Stdin: env.Stdin, Stderr: env.Stderr,
 				Path: func(path string) string { return u.path(env, path) },
 			}
-			secret, err := finder.Find(ctx, u.Ref)
+			secret, err := finder.Find(ctx, u.Name, u.Ref)
 			if err != nil {
 				return nil, fmt.Errorf("%s: %s: %w", u.Origin, u.Name, err)
 			}

@@ -43,7 +43,7 @@ type Imported struct {
 var ErrKind = errors.New("not recognised: --from says which tool wrote it: " + strings.Join(Kinds, ", "))
 
 // Read reads a file; kind "" is found out by name and content. A relative path in the
-// file starts from its folder, as the tools have it. A context without a name has "".
+// file starts from its folder. A context without a name has "".
 func Read(path string, text []byte, kind string) (Result, error) {
 	if kind == "" {
 		kind = recognise(path, text)
