@@ -48,9 +48,10 @@ func TestClassicModel(t *testing.T) {
 
 const (
 	modelPartitions = 12
-	// modelPatience is how long any request may wait: the rebalance timeout of
-	// the slowest member, the time that a commit may take, and a little.
-	modelPatience  = modelRebalance + 5*time.Second + 100*time.Millisecond
+	// modelPatience is how long any request may wait: the rebalance timeout of the
+	// slowest member, which at version 0 of JoinGroup is that of its session, the
+	// time that a commit may take, and a little.
+	modelPatience  = max(modelRebalance, modelSession) + 5*time.Second + 100*time.Millisecond
 	modelRebalance = 4 * time.Second
 	modelSession   = 6 * time.Second
 )
@@ -345,10 +346,11 @@ func (m *classicModel) synced(c *modelClient, r *kmsg.SyncGroupResponse) {
 func (m *classicModel) beats(c *modelClient) {
 	q := heartbeatRequest(c.id, c.generation)
 	q.InstanceID = c.instance
+	stale := m.stale(c)
 	send(m, c, "heartbeat", func(reply func(*kmsg.HeartbeatResponse)) { m.Heartbeat(q, reply) }, func(r *kmsg.HeartbeatResponse) {
 		switch r.ErrorCode {
 		case 0:
-			m.alive(c, "heartbeat", q.MemberID, q.Generation)
+			m.alive(c, "heartbeat", stale)
 		case kerr.UnknownMemberID.Code, kerr.FencedInstanceID.Code:
 			m.expel(c)
 		case kerr.RebalanceInProgress.Code, kerr.IllegalGeneration.Code:
@@ -363,17 +365,22 @@ func (m *classicModel) beats(c *modelClient) {
 }
 
 func (m *classicModel) commits(c *modelClient) {
+	stale := m.stale(c)
 	if code := m.commit(c.id, c.instance, c.generation); code == 0 {
-		m.alive(c, "commit", c.id, c.generation)
+		m.alive(c, "commit", stale)
 		m.in(func(s *machine) { s.committedClassic(s.group("g").(*classicGroup), c.id) })
 	}
 }
 
-// alive fails if a member was taken for one that it is not any more.
-func (m *classicModel) alive(c *modelClient, what, id string, generation int32) {
+// stale reports whether a client is not, in its generation, the member that it takes
+// itself for. That counts when it asks: the answer may wait for a log that lags.
+func (m *classicModel) stale(c *modelClient) bool { return c.generation < m.generation || m.out[c.id] }
+
+// alive notes that a client was taken for a member, which must not have been stale.
+func (m *classicModel) alive(c *modelClient, what string, stale bool) {
 	m.t.Helper()
-	if generation < m.generation || m.out[id] {
-		m.t.Fatalf("a %s of %s in generation %d is taken in generation %d; out: %v", what, id, generation, m.generation, m.out[id])
+	if stale {
+		m.t.Fatalf("a %s of %s in generation %d is taken in generation %d; out: %v", what, c.id, c.generation, m.generation, m.out[c.id])
 	}
 	c.heard = time.Now()
 }

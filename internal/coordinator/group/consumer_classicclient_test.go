@@ -36,6 +36,7 @@ func (c *classicClient) memberID() string      { return c.id }
 func (c *classicClient) uses() map[string]bool { return c.has }
 func (c *classicClient) alive() bool           { return !c.dead }
 func (c *classicClient) known() bool           { return !c.unknown }
+func (c *classicClient) stale() bool           { return true }
 
 func (c *classicClient) wants(topic string) bool { return slices.Contains(c.topics, topic) }
 

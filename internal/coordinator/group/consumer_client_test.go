@@ -37,6 +37,7 @@ func (c *consumerClient) memberID() string      { return c.id }
 func (c *consumerClient) uses() map[string]bool { return c.has }
 func (c *consumerClient) alive() bool           { return !c.dead }
 func (c *consumerClient) known() bool           { return true }
+func (c *consumerClient) stale() bool           { return *c.pattern != "" }
 
 func (c *consumerClient) wants(topic string) bool {
 	if *c.pattern != "" {

@@ -164,7 +164,8 @@ func (m *machine) consumerHeartbeat(from Client, q *kmsg.ConsumerGroupHeartbeatR
 		return nil, shard.Result{}, err
 	}
 	ch.finish()
-	if ch.old.classic != nil { // it need not join or sync any more
+	// It need not join or sync any more, for which Kafka 4.4.0 removes it all the same.
+	if ch.old.classic != nil {
 		m.shard.Cancel(timerKey(consumerJoin, q.Group, member))
 		m.shard.Cancel(timerKey(consumerSync, q.Group, member))
 	}

@@ -83,6 +83,11 @@ type client interface {
 	wants(topic string) bool
 	// known reports whether the coordinator knows what it uses.
 	known() bool
+	// stale reports whether its group may rest, till something else changes, with an
+	// assignment that is not what its members want by now. So it is in Kafka: it
+	// assigns nothing anew for classic members, nor for a regular expression that
+	// matches no topic, whatever the one before it matched.
+	stale() bool
 }
 
 // converted notes when the group has another protocol. What it then takes for the
@@ -363,12 +368,37 @@ func (w *world) settle() {
 	w.calm = true
 	w.repair()
 	w.clients = slices.DeleteFunc(w.clients, func(c client) bool { return !c.alive() })
+	w.idle()
+	if slices.ContainsFunc(w.clients, client.stale) {
+		w.growAll()
+		w.idle()
+	}
+	w.expectSettled()
+	w.expectReplay()
+}
+
+// idle lets a minute pass in which clients do what they should.
+func (w *world) idle() {
 	for range 120 {
 		for _, c := range w.clients {
 			c.act()
 		}
 		w.pass(500 * time.Millisecond)
 	}
-	w.expectSettled()
-	w.expectReplay()
+}
+
+// growAll adds a partition to each topic, and lets classic clients hear of that, of
+// whom a leader watches its topics.
+func (w *world) growAll() {
+	w.note("all topics grow")
+	for _, name := range w.topics {
+		t := w.image.Topic(name)
+		w.grow(t, int32(t.Len())+1)
+	}
+	w.publish()
+	for _, c := range w.clients {
+		if c, ok := c.(*classicClient); ok && c.phase == modelMember {
+			c.phase = modelOut
+		}
+	}
 }
