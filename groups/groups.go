@@ -23,6 +23,7 @@ func NewCommand(env *cli.Env) *cobra.Command {
 		newListCommand(env, conn),
 		newDescribeCommand(env, conn),
 		newMembersCommand(env, conn),
+		newLagCommand(env, conn),
 		newDeleteCommand(env, conn),
 		newDeleteOffsetsCommand(env, conn),
 		newResetCommand(env, conn),

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -81,6 +82,9 @@ func (c *Client) Groups(ctx context.Context, filter GroupFilter) ([]ListedGroup,
 	}
 	slices.SortFunc(all, func(a, b ListedGroup) int { return cmp.Compare(a.ID, b.ID) })
 	c.groups.learn(all)
+	if len(errs) > 1 {
+		return all, fmt.Errorf("%w (and %d more brokers)", errs[0], len(errs)-1)
+	}
 	return all, errors.Join(errs...)
 }
 
