@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -26,8 +27,8 @@ type AlterOptions struct {
 
 func newAlterCommand(env *cli.Env, conn *online.Connection) *cobra.Command {
 	var (
-		opts    AlterOptions
-		configs []string
+		opts       AlterOptions
+		set, unset []string
 	)
 	cmd := &cobra.Command{
 		Use:   "alter <topic>...",
@@ -48,10 +49,8 @@ before. Settings of topics are changed by "kf configs alter".`,
 		ValidArgsFunction: conn.Complete(-1, online.Topics),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			opts.Words = args
-			for _, name := range []string{"config", "delete-config"} {
-				if cmd.Flags().Changed(name) {
-					return cli.Usagef("--%s: settings of topics are changed by 'kf configs alter'", name)
-				}
+			if len(set) > 0 || len(unset) > 0 {
+				return configsInstead(args, set, unset)
 			}
 			if _, err := opts.assignment(); err != nil {
 				return cli.Usage(err)
@@ -71,14 +70,27 @@ before. Settings of topics are changed by "kf configs alter".`,
 	flags.BoolVar(&opts.NoWait, "no-wait", false, "do not wait until the partitions can be used")
 	opts.flags(cmd)
 	conn.YesFlag(cmd)
-	// People try these, for kafka-topics.sh once had them.
+	// People try these, which kafka-topics.sh once had.
+	flags.StringArrayVar(&set, "config", nil, "kf configs alter --set does it")
+	flags.StringArrayVar(&unset, "delete-config", nil, "kf configs alter --delete does it")
 	for _, name := range []string{"config", "delete-config"} {
-		flags.StringArrayVar(&configs, name, nil, "see kf configs alter")
 		_ = flags.MarkHidden(name) // fails only for a flag that is not there
 	}
 	cli.NoFiles(cmd, "partitions", "replica-assignment")
 	render.Flag(cmd, &opts.Output)
 	return cmd
+}
+
+// configsInstead says which command does what alter does not.
+func configsInstead(topics, set, unset []string) error {
+	words := append([]string{"kf configs alter topic"}, topics...)
+	for _, s := range set {
+		words = append(words, "--set", s)
+	}
+	for _, s := range unset {
+		words = append(words, "--delete", s)
+	}
+	return cli.Usagef("settings are changed by another command: %s", strings.Join(words, " "))
 }
 
 // assignment checks the options.
@@ -129,7 +141,8 @@ func Alter(ctx context.Context, env *cli.Env, cl alterer, opts AlterOptions, all
 	report := failures{env: env}
 	report.topics(failed, opts.IfExists)
 	if len(cluster.Topics) == 0 {
-		return m.none(&report, opts.IfExists)
+		m.none(&report, opts.IfExists)
+		return report.end()
 	}
 	var changes []client.NewPartitions
 	var names []string

@@ -106,7 +106,8 @@ func Delete(ctx context.Context, env *cli.Env, cl deleter, opts DeleteOptions, a
 		cluster.Topics = mine
 	}
 	if len(cluster.Topics) == 0 {
-		return m.none(&report, opts.IfExists)
+		m.none(&report, opts.IfExists)
+		return report.end()
 	}
 	found, err := askSizes(ctx, cl, cluster, false)
 	if err != nil {
@@ -168,12 +169,11 @@ func same(topics []client.Topic, t client.Topic) bool {
 	return false
 }
 
-// none is the end of a command whose selection found nothing.
-func (m *matcher) none(report *failures, ifExists bool) error {
+// none tells that a selection found nothing, where that is a failure.
+func (m *matcher) none(report *failures, ifExists bool) {
 	if m.patterns() && !ifExists {
 		report.add("no topic matches: 'kf topics list' shows all")
 	}
-	return report.end()
 }
 
 func names(topics []client.Topic) []string {

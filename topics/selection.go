@@ -13,6 +13,7 @@ import (
 
 	"kf/internal/cli"
 	"kf/internal/client"
+	"kf/internal/wire"
 )
 
 // A Selection says which topics a command is about.
@@ -37,6 +38,7 @@ type rule struct {
 // A matcher is a Selection ready for use.
 type matcher struct {
 	rules    []rule
+	ids      []wire.UUID
 	internal bool
 	only     []int32 // no partitions but these; nil for all
 }
@@ -114,8 +116,8 @@ func (m *matcher) patterns() bool {
 	return slices.ContainsFunc(m.rules, func(r rule) bool { return r.name == "" })
 }
 
-// all reports whether the selection has no words.
-func (m *matcher) all() bool { return len(m.rules) == 0 }
+// all reports whether the selection names nothing.
+func (m *matcher) all() bool { return len(m.rules) == 0 && len(m.ids) == 0 }
 
 func (m *matcher) takes(r rule, t *client.Topic) bool {
 	switch {
@@ -132,7 +134,7 @@ func (m *matcher) matches(t *client.Topic) bool {
 	if m.all() {
 		return m.internal || !t.Internal
 	}
-	return slices.ContainsFunc(m.rules, func(r rule) bool { return m.takes(r, t) })
+	return slices.Contains(m.ids, t.ID) || slices.ContainsFunc(m.rules, func(r rule) bool { return m.takes(r, t) })
 }
 
 // A topicSource answers for topics.
@@ -145,8 +147,8 @@ type topicSource interface {
 // each with its reason.
 func (m *matcher) choose(ctx context.Context, cl topicSource) (cluster *client.Cluster, failed []client.Topic, err error) {
 	var ask []string
-	named := m.names()
-	if len(named) > 0 && !m.patterns() {
+	named, ids := m.names(), slices.Clone(m.ids)
+	if len(named) > 0 && len(ids) == 0 && !m.patterns() {
 		ask = named
 	}
 	cluster, err = cl.Topics(ctx, ask)
@@ -156,6 +158,7 @@ func (m *matcher) choose(ctx context.Context, cl topicSource) (cluster *client.C
 	var chosen []client.Topic
 	for _, t := range cluster.Topics {
 		named = slices.DeleteFunc(named, func(name string) bool { return name == t.Name })
+		ids = slices.DeleteFunc(ids, func(id wire.UUID) bool { return id == t.ID })
 		switch {
 		case !m.matches(&t):
 		case t.Err != nil:
@@ -166,6 +169,9 @@ func (m *matcher) choose(ctx context.Context, cl topicSource) (cluster *client.C
 	}
 	for _, name := range named { // what a list of all did not have
 		failed = append(failed, client.Topic{Name: name, Err: kerr.UnknownTopicOrPartition})
+	}
+	for _, id := range ids {
+		failed = append(failed, client.Topic{Name: id.String(), Err: kerr.UnknownTopicID})
 	}
 	cluster.Topics = chosen
 	return cluster, failed, nil
@@ -190,7 +196,7 @@ func (f *failures) topic(name string, err error) { f.add("topic %s: %s", name, r
 // not are no failure.
 func (f *failures) topics(failed []client.Topic, ifExists bool) {
 	for _, t := range failed {
-		if !ifExists || !errors.Is(t.Err, kerr.UnknownTopicOrPartition) {
+		if !ifExists || !errors.Is(t.Err, kerr.UnknownTopicOrPartition) && !errors.Is(t.Err, kerr.UnknownTopicID) {
 			f.topic(t.Name, t.Err)
 		}
 	}
@@ -211,6 +217,8 @@ func reason(err error) string {
 	switch {
 	case errors.Is(err, kerr.UnknownTopicOrPartition):
 		return "there is no such topic: 'kf topics list' shows all"
+	case errors.Is(err, kerr.UnknownTopicID):
+		return "no topic has this id: 'kf topics list -o json' shows them"
 	case errors.Is(err, kerr.TopicAlreadyExists):
 		return text + ": to take that for success, give --if-not-exists"
 	case errors.Is(err, kerr.TopicAuthorizationFailed):

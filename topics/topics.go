@@ -21,6 +21,7 @@ func NewCommand(env *cli.Env) *cobra.Command {
 	conn := online.Connect(env, parent)
 	return cli.Group(parent,
 		newListCommand(env, conn),
+		newDescribeCommand(env, conn),
 		newCreateCommand(env, conn),
 		newAlterCommand(env, conn),
 		newDeleteCommand(env, conn),

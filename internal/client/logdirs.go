@@ -66,7 +66,7 @@ func (c *Client) LogDirs(ctx context.Context, brokers kadm.BrokerDetails, of kad
 				err = kerr.ErrorForCode(r.ErrorCode)
 			}
 			if err != nil {
-				errs[i] = brokerError(b, err)
+				errs[i] = brokerError(b, serves(q, err))
 				return
 			}
 			for _, d := range r.Dirs {

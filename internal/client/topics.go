@@ -125,7 +125,7 @@ func (c *Client) DescribeTopics(ctx context.Context, names []string) ([]Topic, e
 	for {
 		r, err := q.RequestWith(ctx, c.kgo)
 		if err != nil {
-			return nil, err
+			return nil, serves(q, err)
 		}
 		for i := range r.Topics {
 			t := describedTopic(&r.Topics[i])
@@ -168,6 +168,35 @@ func describedTopic(t *kmsg.DescribeTopicPartitionsResponseTopic) Topic {
 		})
 	}
 	return to
+}
+
+// A Reassignment is what goes on with the replicas of a partition that moves.
+type Reassignment struct{ Adding, Removing []int32 }
+
+// Reassignments asks the controller which partitions move between brokers. The error
+// comes soon enough to do without the answer.
+func (c *Client) Reassignments(ctx context.Context) (map[string]map[int32]Reassignment, error) {
+	ctx, cancel := patience(ctx)
+	defer cancel()
+	q := kmsg.NewPtrListPartitionReassignmentsRequest()
+	q.TimeoutMillis = c.timeoutMillis()
+	r, err := q.RequestWith(ctx, c.kgo)
+	switch {
+	case ctx.Err() != nil:
+		return nil, context.Cause(ctx)
+	case err != nil:
+		return nil, serves(q, err)
+	case r.ErrorCode != 0:
+		return nil, answerError(r.ErrorCode, r.ErrorMessage)
+	}
+	moving := make(map[string]map[int32]Reassignment)
+	for _, t := range r.Topics {
+		moving[t.Topic] = make(map[int32]Reassignment)
+		for _, p := range t.Partitions {
+			moving[t.Topic][p.Partition] = Reassignment{p.AddingReplicas, p.RemovingReplicas}
+		}
+	}
+	return moving, nil
 }
 
 // AwaitTopics returns when all brokers that can be asked know of the topics what
@@ -334,6 +363,9 @@ func (c *Client) RemoveTopics(ctx context.Context, names []string) (map[string]e
 // Unsupported reports whether err says that the brokers do not have the API that was
 // asked, or not in the version that it needs.
 func Unsupported(err error) bool {
+	if _, ok := errors.AsType[*UnsupportedError](err); ok {
+		return true
+	}
 	// franz-go knows this from ApiVersions before it asks, and has no name for it.
 	return err != nil && (errors.Is(err, kerr.UnsupportedVersion) || strings.Contains(err.Error(), "broker is too old; "))
 }
