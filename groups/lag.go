@@ -263,7 +263,7 @@ func sleep(ctx context.Context, d time.Duration) error {
 // explain says on stderr what "-" stands for, and what is out of the ordinary.
 func (g *groupSample) explain(env *cli.Env) {
 	all := len(g.partitions)
-	total := summary(g.all())
+	total := totals(g.all())
 	if n := total.uncommitted; n > 0 {
 		env.Notef("group %s: nothing was committed for %d of %d partitions, which no total counts", g.ID, n, all)
 	}
@@ -309,7 +309,7 @@ type summed struct {
 	uncommitted, unowned int
 }
 
-func summary(partitions []*partitionSample) summed {
+func totals(partitions []*partitionSample) summed {
 	s := summed{lag: nan, behind: nan, in: nan, out: nan, expires: nan, lost: nan}
 	for _, p := range partitions {
 		if p.commit < 0 && p.err == nil {

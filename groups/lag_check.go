@@ -74,7 +74,7 @@ func yesNo(b bool) float64 {
 func (g *groupSample) check(opts *LagOptions) (rows []lagRow, found, untold error) {
 	cond := opts.failIf
 	all := g.all()
-	total := summary(all)
+	total := totals(all)
 	if !slices.ContainsFunc(cond.Names(), func(name string) bool { return !slices.Contains(groupMeasures, name) }) {
 		switch cond.Eval(func(name string) (float64, bool) { return g.measured(name, nil, &total) }) {
 		case condition.True:

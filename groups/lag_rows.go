@@ -82,7 +82,7 @@ func first[T any](all []T, n int) []T {
 
 // total returns the row of several partitions.
 func (g *groupSample) total(scope string, topic *string, partitions []*partitionSample, opts *LagOptions) lagRow {
-	s := summary(partitions)
+	s := totals(partitions)
 	table := opts.Output == render.Table
 	return lagRow{
 		Scope: scope, Group: g.ID, Topic: topic,

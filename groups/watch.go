@@ -141,7 +141,7 @@ func watchPrinter(env *cli.Env, opts LagOptions) watchRows {
 	out := render.New[plottedRow](env.Stdout, opts.Output, ropts)
 	past := make(map[string][]float64)
 	return watchRows{func(g *groupSample, at time.Time) error {
-		lags := append(past[g.ID], summary(g.all()).lag)
+		lags := append(past[g.ID], totals(g.all()).lag)
 		past[g.ID] = lags[max(0, len(lags)-plotWidth):]
 		return out.Write(plottedRow{g.watchRow(at, true), plot(past[g.ID])})
 	}, out.Close}
@@ -149,7 +149,7 @@ func watchPrinter(env *cli.Env, opts LagOptions) watchRows {
 
 func (g *groupSample) watchRow(at time.Time, table bool) watchRow {
 	all := g.all()
-	total := summary(all)
+	total := totals(all)
 	row := watchRow{
 		Time: clock{t: at}, Group: g.ID, Lag: whole(total.lag), Behind: seconds{n: total.behind, table: table},
 		InRate: float(total.in), OutRate: float(total.out), CatchUp: seconds{n: catchUp(total.lag, total.in, total.out), table: table},
