@@ -27,6 +27,7 @@ func TestParseProject(t *testing.T) {
 		{name: "jaas", text: "bootstrap_servers: a\nproperties: {sasl.jaas.config: x}\n", err: "FILE: line 2: sasl.jaas.config is a secret, which a project file never holds: put it into a context (kf context add) and name that here"},
 		{name: "file as token", text: "bootstrap_servers: a\nproperties: {sasl.oauthbearer.token.endpoint.url: 'file:///home/u/.ssh/id_rsa'}\n", err: "FILE: line 2: sasl.oauthbearer.token.endpoint.url cannot be set by a project file: put it into a context (kf context add) and name that here"},
 		{name: "keystore", text: "bootstrap_servers: a\nproperties: {ssl.keystore.location: k}\n", err: "FILE: line 2: ssl.keystore.location cannot be set by a project file: put it into a context (kf context add) and name that here"},
+		{name: "provider", text: "bootstrap_servers: a\nproperties: {client.id: '${env:AWS_SECRET_ACCESS_KEY}'}\n", err: "FILE: line 2: client.id holds ${, with which config.providers could send what is elsewhere"},
 		{name: "command", text: "bootstrap_servers: a\nsecrets: {sasl.password: [rm, -rf, /]}\n", err: `FILE: line 2: unknown key "secrets" (there are context, bootstrap_servers, properties, protected)`},
 		{name: "contexts", text: "contexts: {a: {bootstrap_servers: x}}\n", err: `FILE: line 1: unknown key "contexts": did you mean context?`},
 		{name: "output", text: "output: json\n", err: `FILE: line 1: unknown key "output" (there are context, bootstrap_servers, properties, protected)`},

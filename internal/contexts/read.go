@@ -282,6 +282,8 @@ func ParseProject(path string, text []byte) (*Project, error) {
 	}
 	for _, property := range c.Properties {
 		switch {
+		case strings.Contains(property.Value, "${"):
+			return nil, fmt.Errorf("%s: line %d: %s holds ${, with which config.providers could send what is elsewhere", path, property.Line, property.Name)
 		case slices.Contains(harmless, property.Name):
 		case IsSecret(property.Name):
 			return nil, fmt.Errorf("%s: line %d: %s is a secret, which a project file never holds: put it into a context (kf context add) and name that here", path, property.Line, property.Name)

@@ -37,6 +37,9 @@ func (c *Connection) Complete(only int, list func(context.Context, *client.Clien
 		var fit []string
 		_ = silent.watch(ctx, func(ctx context.Context, cl *client.Client) error {
 			all, err := list(ctx, cl)
+			if only < 0 { // one after the other, each once
+				all = slices.DeleteFunc(all, func(name string) bool { return slices.Contains(args, name) })
+			}
 			fit = offer(all, typed)
 			return err
 		})

@@ -13,25 +13,21 @@ const (
 	saslJAAS     = "sasl.jaas.config"
 )
 
-// login leaves one way to log in: if user and password were set at a level above that of
-// sasl.jaas.config they take its place, else it takes theirs.
-func (set *Settings) login(levels [][]Value) {
-	level := func(name string) int {
-		return slices.IndexFunc(levels, func(values []Value) bool { return has(values, name) })
+// either leaves one of two ways to say the same in force: that which is set at the higher
+// level, the second if both are at one.
+func (set *Settings) either(levels [][]Value, first, second []string) {
+	level := func(names []string) int {
+		return slices.IndexFunc(levels, func(values []Value) bool {
+			return slices.ContainsFunc(names, func(name string) bool { return has(values, name) })
+		})
 	}
-	user, jaas := level(saslUsername), level(saslJAAS)
-	if password := level(saslPassword); user < 0 || password >= 0 && password < user {
-		user = password
-	}
-	if user < 0 || jaas < 0 {
+	a, b := level(first), level(second)
+	if a < 0 || b < 0 {
 		return
 	}
-	winner, losers := saslJAAS, []string{saslUsername, saslPassword}
-	if user < jaas {
-		winner, losers = saslUsername, []string{saslJAAS}
-		if level(saslUsername) < 0 {
-			winner = saslPassword
-		}
+	winners, losers := second, first
+	if a < b {
+		winners, losers = first, second
 	}
 	var over []Value
 	set.Values = slices.DeleteFunc(set.Values, func(u Used) bool {
@@ -41,11 +37,8 @@ func (set *Settings) login(levels [][]Value) {
 		}
 		return loses
 	})
-	for i := range set.Values {
-		if set.Values[i].Name == winner {
-			set.Values[i].Over = append(set.Values[i].Over, over...)
-		}
-	}
+	i := slices.IndexFunc(set.Values, func(u Used) bool { return slices.Contains(winners, u.Name) })
+	set.Values[i].Over = append(set.Values[i].Over, over...)
 }
 
 // modules are the login modules of mechanisms that take a user and a password.

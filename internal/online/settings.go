@@ -1,6 +1,7 @@
 package online
 
 import (
+	"cmp"
 	"fmt"
 	"path/filepath"
 	"slices"
@@ -64,7 +65,7 @@ func Absolute(env *cli.Env, path string) string {
 
 // Settings are how a cluster is reached.
 type Settings struct {
-	Values        []Used // bootstrap.servers first, then by name
+	Values        []Used // bootstrap.servers or bootstrap.controllers, then the others by name
 	Context       string // "" for no context
 	ContextOrigin string // what named it
 	Protected     bool   // each change is asked for
@@ -111,7 +112,7 @@ func resolve(s sources) (*Settings, error) {
 		}
 		set.put(flags, cluster, env)
 		return set, nil
-	case has(flags, client.BootstrapServers), has(env, client.BootstrapServers):
+	case named(flags), named(env):
 	case s.env.Getenv(envContext) != "":
 		cluster, err = s.context(set, s.env.Getenv(envContext), envContext)
 	default:
@@ -128,6 +129,11 @@ const securityProtocol = "security.protocol"
 
 func has(values []Value, name string) bool {
 	return slices.ContainsFunc(values, func(v Value) bool { return v.Name == name })
+}
+
+// named reports whether values say which cluster.
+func named(values []Value) bool {
+	return has(values, client.BootstrapServers) || has(values, client.BootstrapControllers)
 }
 
 // unnamed returns the cluster that is used if neither flags nor environment name one;
@@ -204,13 +210,19 @@ func (set *Settings) put(levels ...[]Value) {
 			set.Values[i].Over = append(set.Values[i].Over, v)
 		}
 	}
-	set.login(levels)
+	set.either(levels, []string{client.BootstrapServers}, []string{client.BootstrapControllers})
+	set.either(levels, []string{saslUsername, saslPassword}, []string{saslJAAS})
 	slices.SortFunc(set.Values, func(a, b Used) int {
-		if (a.Name == client.BootstrapServers) != (b.Name == client.BootstrapServers) {
-			return map[bool]int{true: -1, false: 1}[a.Name == client.BootstrapServers]
-		}
-		return strings.Compare(a.Name, b.Name)
+		return cmp.Or(cmp.Compare(rank(a.Name), rank(b.Name)), strings.Compare(a.Name, b.Name))
 	})
+}
+
+// rank puts what says which cluster before the rest.
+func rank(name string) int {
+	if name == client.BootstrapServers || name == client.BootstrapControllers {
+		return 0
+	}
+	return 1
 }
 
 // Get returns the value of a property in force.
@@ -225,7 +237,7 @@ func (set *Settings) Get(name string) (Used, bool) {
 
 // Cluster says which cluster it is, in a message.
 func (set *Settings) Cluster() string {
-	servers, _ := set.Get(client.BootstrapServers)
+	servers := set.Values[0]
 	if set.Context != "" {
 		return fmt.Sprintf("context %s (%s)", set.Context, servers.Value.Value)
 	}

@@ -114,6 +114,8 @@ func TestResolve(t *testing.T) {
 		{"JAAS over user", world{vars: []string{"KF_SASL_JAAS_CONFIG=x"}, contexts: current},
 			"bootstrap.servers=prod:9093 (context prod)\nsasl.jaas.config=******** (KF_SASL_JAAS_CONFIG; sasl.username of context prod; sasl.password of context prod)\n" +
 				"sasl.mechanism=PLAIN (context prod)\nsecurity.protocol=SASL_SSL (context prod)\nssl.truststore.location=ca.pem (context prod)", "prod", true},
+		{"controllers", world{contexts: current, flags: Flags{Properties: []string{"bootstrap.controllers=c:1"}}, vars: []string{"KF_BOOTSTRAP_SERVERS=e:1"}},
+			"bootstrap.controllers=c:1 (-X; bootstrap.servers of KF_BOOTSTRAP_SERVERS)", "", false},
 		{"other variables", world{vars: []string{"KF_=x", "KF_SEED=7", "KF_OUTPUT=json", "KF_CONFIG=c", "KF_TIMEOUT=1s", "KF_CLIENT_ID="}},
 			"bootstrap.servers=localhost:9092 (default)", "", false},
 		{"broken contexts that are not used", world{contexts: "contexts: [", flags: Flags{Bootstrap: "f:1"}}, "bootstrap.servers=f:1 (--bootstrap-server)", "", false},
