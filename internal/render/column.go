@@ -9,6 +9,7 @@ import (
 	"iter"
 	"math"
 	"reflect"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -64,7 +65,7 @@ func columns(v reflect.Value, f Format, opt Options, spill func([]byte) []byte) 
 	for field, fv := range v.Fields() {
 		tag, tagged := field.Tag.Lookup("col")
 		name, option, _ := strings.Cut(tag, ",")
-		hidden := option == "data" || option == "multi" && !opt.Multi
+		hidden := option == "data" && !slices.Contains(opt.Show, name) || option == "multi" && !opt.Multi
 		switch {
 		case field.Anonymous && !tagged && field.Type.Kind() == reflect.Struct:
 			all = append(all, columns(fv, f, opt, spill)...)

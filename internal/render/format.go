@@ -13,8 +13,8 @@
 //	}
 //
 // A column tagged "name,data" is for programs: JSON and CSV have it, tables, which
-// a screen must hold, do not. One tagged "name,multi" is in tables only if
-// Options.Multi says that the rows come from several files.
+// a screen must hold, do not unless Options.Show names it. One tagged "name,multi" is
+// in tables only if Options.Multi says that the rows come from several files.
 //
 // # Values
 //

@@ -312,6 +312,18 @@ func TestWriteError(t *testing.T) {
 	}
 }
 
+// Columns for programs are in tables if they are asked for by name.
+func TestShow(t *testing.T) {
+	type row struct {
+		Key  string `col:"key"`
+		Type string `col:"key_type,data"`
+		More string `col:"more,data"`
+	}
+	if got, want := print(t, render.Table, render.Options{Show: []string{"key_type"}}, row{"a", "INT", "x"}), "KEY  KEY-TYPE\na    INT\n"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
 func TestLive(t *testing.T) {
 	for i := range render.Formats {
 		var b strings.Builder

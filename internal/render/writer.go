@@ -20,6 +20,8 @@ type Options struct {
 	Multi   bool   // the rows come from several files: tables show the columns tagged multi
 	Color   bool   // headings of tables stand out; see cli.Env.ColorStdout
 	Live    bool   // every row is written at once, for output that is watched as it grows
+
+	Show []string // columns tagged data that tables show this time
 }
 
 // An Output is one document, which may hold rows of several kinds: see [Rows].
