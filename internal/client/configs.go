@@ -11,21 +11,21 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
-// A ResourceType is a kind of thing that has configurations, by Kafka's number.
-type ResourceType int8
+// A ConfigType is a kind of thing that has configurations, by Kafka's number.
+type ConfigType int8
 
 const (
-	TopicResource         ResourceType = 2
-	BrokerResource        ResourceType = 4
-	BrokerLoggerResource  ResourceType = 8
-	ClientMetricsResource ResourceType = 16
-	GroupResource         ResourceType = 32
+	ConfigTypeTopic         ConfigType = 2
+	ConfigTypeBroker        ConfigType = 4
+	ConfigTypeLogger        ConfigType = 8
+	ConfigTypeClientMetrics ConfigType = 16
+	ConfigTypeGroup         ConfigType = 32
 )
 
 // A ConfigResource has configurations. The broker "" stands for what all brokers
 // have that are told nothing else.
 type ConfigResource struct {
-	Type ResourceType
+	Type ConfigType
 	Name string
 }
 
@@ -95,7 +95,7 @@ func (c *Client) DescribeConfigs(ctx context.Context, docs bool, of ...ConfigRes
 	}
 	// place returns that of a resource; one that nobody asked for has it to itself.
 	place := func(t kmsg.ConfigResourceType, name string) *DescribedConfigs {
-		return cmp.Or(places[ConfigResource{ResourceType(t), name}], new(DescribedConfigs))
+		return cmp.Or(places[ConfigResource{ConfigType(t), name}], new(DescribedConfigs))
 	}
 	if len(of) == 0 {
 		return nil, nil
@@ -189,7 +189,7 @@ func (c *Client) IncrementalAlterConfigs(ctx context.Context, validateOnly bool,
 	}
 	say := func(t kmsg.ConfigResourceType, name string, err error) {
 		for i := range all {
-			if all[i].Resource == (ConfigResource{ResourceType(t), name}) {
+			if all[i].Resource == (ConfigResource{ConfigType(t), name}) {
 				errs[i] = err
 			}
 		}
@@ -211,7 +211,7 @@ func (c *Client) IncrementalAlterConfigs(ctx context.Context, validateOnly bool,
 // ConfigResources lists the names of the resources of a type that brokers know: of
 // groups and client metrics those for which something is set. Brokers before 4.1 know
 // only client metrics, see [Unsupported].
-func (c *Client) ConfigResources(ctx context.Context, t ResourceType) ([]string, error) {
+func (c *Client) ConfigResources(ctx context.Context, t ConfigType) ([]string, error) {
 	q := kmsg.NewPtrListConfigResourcesRequest()
 	q.ResourceTypes = []int8{int8(t)}
 	answer, err := q.RequestWith(ctx, c.kgo)
@@ -222,12 +222,12 @@ func (c *Client) ConfigResources(ctx context.Context, t ResourceType) ([]string,
 		return nil, err
 	}
 	// Version 0 cannot say what it is asked for, and lists client metrics.
-	if answer.Version < 1 && t != ClientMetricsResource {
+	if answer.Version < 1 && t != ConfigTypeClientMetrics {
 		return nil, fmt.Errorf("ListConfigResources: %w", kerr.UnsupportedVersion)
 	}
 	var names []string
 	for _, r := range answer.ConfigResources {
-		if ResourceType(r.Type) == t {
+		if ConfigType(r.Type) == t {
 			names = append(names, r.Name)
 		}
 	}

@@ -18,10 +18,10 @@ func TestDescribeConfigs(t *testing.T) {
 	k := newCluster(t, kfake.SeedTopics(1, "orders"))
 	cl := k.client(t, time.Minute)
 	topic := func(name string) client.ConfigResource {
-		return client.ConfigResource{Type: client.TopicResource, Name: name}
+		return client.ConfigResource{Type: client.ConfigTypeTopic, Name: name}
 	}
 	broker := func(name string) client.ConfigResource {
-		return client.ConfigResource{Type: client.BrokerResource, Name: name}
+		return client.ConfigResource{Type: client.ConfigTypeBroker, Name: name}
 	}
 	errs := cl.IncrementalAlterConfigs(t.Context(), false,
 		client.ConfigChanges{Resource: topic("orders"), Changes: []client.ConfigChange{{Key: "retention.ms", Value: "5"}}},
@@ -58,7 +58,7 @@ func TestDescribeConfigs(t *testing.T) {
 func TestConfigsOfOddAnswers(t *testing.T) {
 	k := newCluster(t)
 	cl := k.client(t, time.Minute)
-	odd := client.ConfigResource{Type: client.GroupResource, Name: "g"}
+	odd := client.ConfigResource{Type: client.ConfigTypeGroup, Name: "g"}
 	k.ControlKey(32, func(q kmsg.Request) (kmsg.Response, error, bool) {
 		answer := q.ResponseKind().(*kmsg.DescribeConfigsResponse)
 		r := kmsg.NewDescribeConfigsResponseResource()
@@ -105,17 +105,17 @@ func TestConfigResources(t *testing.T) {
 		}
 		return answer, nil, true
 	})
-	for _, kind := range []client.ResourceType{client.GroupResource, client.ClientMetricsResource} {
+	for _, kind := range []client.ConfigType{client.ConfigTypeGroup, client.ConfigTypeClientMetrics} {
 		if got, err := cl.ConfigResources(t.Context(), kind); err != nil || !slices.Equal(got, []string{"a", "b"}) {
 			t.Errorf("type %d: %q, %v", kind, got, err)
 		}
 	}
 	version = 0
 	cl = k.client(t, time.Minute)
-	if got, err := cl.ConfigResources(t.Context(), client.ClientMetricsResource); err != nil || !slices.Equal(got, []string{"a", "b"}) {
+	if got, err := cl.ConfigResources(t.Context(), client.ConfigTypeClientMetrics); err != nil || !slices.Equal(got, []string{"a", "b"}) {
 		t.Errorf("version 0: %q, %v", got, err)
 	}
-	if got, err := cl.ConfigResources(t.Context(), client.GroupResource); !client.Unsupported(err) {
+	if got, err := cl.ConfigResources(t.Context(), client.ConfigTypeGroup); !client.Unsupported(err) {
 		t.Errorf("version 0: %q, %v", got, err)
 	}
 }
