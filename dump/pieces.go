@@ -66,26 +66,26 @@ func textBreak(p []byte, n int) int {
 }
 
 // cell prints what AppendJSON or AppendText does.
-func (w *pieceWriter) cell(c cell, isJSON bool) {
-	binary := c.format == render.BytesAuto && !utf8.Valid(c.p)
+func (w *pieceWriter) cell(c render.Cell, isJSON bool) {
+	binary := c.Format == render.BytesAuto && !utf8.Valid(c.Bytes)
 	quoted := false
 	switch {
-	case len(c.p) <= largeValue:
-	case c.format == render.BytesAuto, c.format == render.BytesString, c.format == render.BytesHex, c.format == render.BytesBase64:
+	case len(c.Bytes) <= largeValue:
+	case c.Format == render.BytesAuto, c.Format == render.BytesString, c.Format == render.BytesHex, c.Format == render.BytesBase64:
 		quoted = isJSON
 	}
 	before, behind := "", ""
 	var add func(part []byte)
 	text := false
 	switch {
-	case len(c.p) <= largeValue:
+	case len(c.Bytes) <= largeValue:
 	case binary && isJSON:
 		before, behind = `{"base64":"`, `"}`
 		add = func(part []byte) { w.buf = base64.StdEncoding.AppendEncode(w.buf, part) }
 	case binary:
 		before = "0x"
 		add = func(part []byte) { w.buf = hex.AppendEncode(w.buf, part) }
-	case c.format == render.BytesAuto, c.format == render.BytesString:
+	case c.Format == render.BytesAuto, c.Format == render.BytesString:
 		text = true
 		add = func(part []byte) {
 			if !isJSON {
@@ -97,9 +97,9 @@ func (w *pieceWriter) cell(c cell, isJSON bool) {
 			copy(w.buf[start:], w.buf[start+1:len(w.buf)-1]) // without its quotes
 			w.buf = w.buf[:len(w.buf)-2]
 		}
-	case c.format == render.BytesHex:
+	case c.Format == render.BytesHex:
 		add = func(part []byte) { w.buf = hex.AppendEncode(w.buf, part) }
-	case c.format == render.BytesBase64:
+	case c.Format == render.BytesBase64:
 		add = func(part []byte) { w.buf = base64.StdEncoding.AppendEncode(w.buf, part) }
 	}
 	switch {
@@ -112,19 +112,19 @@ func (w *pieceWriter) cell(c cell, isJSON bool) {
 			before, behind = `"`, `"`
 		}
 		w.buf = append(w.buf, before...)
-		w.each(c.p, text, add)
+		w.each(c.Bytes, text, add)
 		w.buf = append(w.buf, behind...)
 	}
 }
 
 // Pieces implements render.Large.
 func (c *content) Pieces(isJSON bool) (iter.Seq[[]byte], bool) {
-	if max(len(c.p), len(c.json)) <= largeValue {
+	if max(len(c.Bytes), len(c.json)) <= largeValue {
 		return nil, false
 	}
 	return pieces(func(w *pieceWriter) {
 		if c.json == nil {
-			w.cell(c.cell, isJSON)
+			w.cell(c.Cell, isJSON)
 			return
 		}
 		w.each(c.json, true, func(part []byte) { w.buf = append(w.buf, part...) })
@@ -146,7 +146,7 @@ func (c *headersCell) write(w *pieceWriter, isJSON bool) {
 	}
 	w.buf = append(w.buf, open...)
 	first := true
-	for h := range c.headers {
+	for k, v := range c.pairs {
 		if w.full(pieceSize) {
 			return
 		}
@@ -155,12 +155,12 @@ func (c *headersCell) write(w *pieceWriter, isJSON bool) {
 		}
 		first = false
 		w.buf = append(w.buf, key...)
-		w.cell(cell{h.Key, render.BytesAuto}, isJSON)
+		w.cell(render.Cell{Bytes: k}, isJSON)
 		w.buf = append(w.buf, value...)
-		if h.Value == nil && !isJSON {
+		if v == nil && !isJSON {
 			w.buf = append(w.buf, "null"...)
 		} else {
-			w.cell(cell{h.Value, render.BytesAuto}, isJSON)
+			w.cell(render.Cell{Bytes: v}, isJSON)
 		}
 		w.buf = append(w.buf, behind...)
 	}

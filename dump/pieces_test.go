@@ -32,7 +32,7 @@ func TestPieces(t *testing.T) {
 		r.SetHeaders([]batch.RecordHeader{{Key: []byte("k")}, {Key: p[:100], Value: p}, {Key: p, Value: []byte("v")}})
 		values := map[string]render.Large{"headers": &headersCell{&r}, "JSON": &content{json: p}}
 		for _, f := range []render.ByteFormat{render.BytesAuto, render.BytesString, render.BytesHex, render.BytesBase64} {
-			values[f.String()] = &content{cell: cell{p, f}}
+			values[f.String()] = &content{Cell: render.Cell{Bytes: p, Format: f}}
 		}
 		for format, v := range values {
 			for _, isJSON := range []bool{true, false} {
@@ -66,7 +66,7 @@ func TestPieces(t *testing.T) {
 			t.Errorf("%s as large text differs", name)
 		}
 	}
-	if _, ok := (&content{cell: cell{p: make([]byte, largeValue)}}).Pieces(true); ok {
+	if _, ok := (&content{Cell: render.Cell{Bytes: make([]byte, largeValue)}}).Pieces(true); ok {
 		t.Error("a small value comes in pieces")
 	}
 }

@@ -71,7 +71,7 @@ type batchRow struct {
 
 // A content is a key or value: bytes, or the JSON of a record that kf knows.
 type content struct {
-	cell
+	render.Cell
 	json []byte // on one line; nil if it is bytes
 }
 
@@ -80,7 +80,7 @@ func (c *content) AppendJSON(dst []byte) []byte {
 	if c.json != nil {
 		return append(dst, c.json...)
 	}
-	return c.cell.AppendJSON(dst)
+	return c.Cell.AppendJSON(dst)
 }
 
 // AppendText implements render.Value.
@@ -88,7 +88,7 @@ func (c *content) AppendText(dst []byte) ([]byte, bool) {
 	if c.json != nil {
 		return append(dst, c.json...), string(c.json) != "null"
 	}
-	return c.cell.AppendText(dst)
+	return c.Cell.AppendText(dst)
 }
 
 // groupPartitions joins segments of the same directory, in the order of their
@@ -488,10 +488,10 @@ func (p *recordPrinter) recordRow(e *segment.Entry, r *batch.Record, valid bool)
 		row.Key.json, row.Value.json = p.key, p.value
 	default:
 		var fits bool
-		if row.Key.cell, fits = newCell(r.Key, p.d.opts.Key); !fits {
+		if row.Key.Cell, fits = render.NewCell(r.Key, p.d.opts.Key); !fits {
 			p.misfits[0]++
 		}
-		if row.Value.cell, fits = newCell(r.Value, p.d.opts.Value); !fits {
+		if row.Value.Cell, fits = render.NewCell(r.Value, p.d.opts.Value); !fits {
 			p.misfits[1]++
 		}
 	}
