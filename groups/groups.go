@@ -26,6 +26,7 @@ func NewCommand(env *cli.Env) *cobra.Command {
 		newLagCommand(env, conn),
 		newDeleteCommand(env, conn),
 		newDeleteOffsetsCommand(env, conn),
+		newPeekCommand(env, conn),
 		newResetCommand(env, conn),
 	)
 }

@@ -72,9 +72,9 @@ a plan written by --plan. A plan holds what was committed before. It is refused 
 another cluster, and for groups that have committed since; --undo puts back what it
 found, also that nothing was committed.
 
-Times of --to-time are local unless they name a zone; those of --to-datetime, as with
-Kafka's flag, are in UTC unless they do. Where no record is that new the end is taken,
-with a warning.`,
+Times of --to-time (see kf help times) are local unless they name a zone; those of
+--to-datetime, as with Kafka's flag, are in UTC unless they do. Where no record is that
+new the end is taken, with a warning.`,
 		Example: `  kf groups reset billing --topic invoices --to-time '2026-08-06 14:00 Europe/Berlin'
   kf groups reset billing --topic invoices --to-time -2h --plan undo.json --execute
   kf groups reset billing --undo undo.json --execute

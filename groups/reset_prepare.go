@@ -11,7 +11,6 @@ import (
 	"sync"
 
 	"github.com/twmb/franz-go/pkg/kadm"
-	"github.com/twmb/franz-go/pkg/kerr"
 
 	"kf/internal/cli"
 	"kf/internal/client"
@@ -41,17 +40,6 @@ type resetGroup struct {
 	err   error                    // why there are no moves
 	busy  error                    // why the moves are not to be done now
 }
-
-// Words of errors that name no place in the protocol.
-var (
-	errForeign     = errors.New("how far it is is not in committed offsets")
-	errNothing     = errors.New("it has committed nothing: name topics with --topic")
-	errNoTopic     = errors.New("there is no such topic")
-	errNoPartition = errors.New("there is no such partition")
-	errNoLeader    = errors.New("the partition has no leader")
-	errNoOffsets   = errors.New("no broker says what the partition holds")
-	errNewTopic    = errors.New("the topic was deleted and created anew since the plan was made")
-)
 
 // prepare finds out where the commits of the groups are and where they are to go.
 func (r *reset) prepare(ctx context.Context) error {
@@ -92,67 +80,18 @@ func (r *reset) ids(ctx context.Context) ([]string, error) {
 	return slices.Sorted(maps.Keys(r.file.groups)), nil
 }
 
-// groupCommits are the commits of a group of any type; those of a share group are its
-// start offsets.
-type groupCommits struct {
-	of  map[resetplan.TopicPartition]client.Commit
-	err error
-}
-
-// ask asks what groups have committed.
+// ask asks what groups have committed, and the one given as --to-group.
 func (r *reset) ask(ctx context.Context, groups []*resetGroup) map[string]groupCommits {
-	var share, other []string
+	var all []client.Group
 	for _, g := range groups {
-		switch {
-		case g.err != nil:
-		case g.Type == client.ShareGroup:
-			share = append(share, g.ID)
-		default:
-			other = append(other, g.ID)
+		if g.err == nil {
+			all = append(all, g.Group)
 		}
 	}
-	if r.opts.ToGroup != "" && !slices.Contains(other, r.opts.ToGroup) {
-		other = append(other, r.opts.ToGroup)
+	if to := r.opts.ToGroup; to != "" && !slices.ContainsFunc(all, func(g client.Group) bool { return g.ID == to }) {
+		all = append(all, client.Group{ListedGroup: client.ListedGroup{ID: to}})
 	}
-	var (
-		committed map[string]client.GroupCommits
-		shared    map[string]client.ShareOffsets
-		both      sync.WaitGroup
-	)
-	both.Go(func() { committed = r.cl.Commits(ctx, other) })
-	both.Go(func() { shared = r.cl.ShareOffsets(ctx, share) })
-	both.Wait()
-	all := make(map[string]groupCommits)
-	for id, c := range committed {
-		g := groupCommits{make(map[resetplan.TopicPartition]client.Commit), c.Err}
-		for topic, of := range c.Of {
-			for p, commit := range of {
-				g.of[resetplan.TopicPartition{Topic: topic, Partition: p}] = commit
-			}
-		}
-		all[id] = g
-	}
-	for id, s := range shared {
-		g := groupCommits{make(map[resetplan.TopicPartition]client.Commit), s.Err}
-		for topic, of := range s.Of {
-			for p, o := range of {
-				if o.Start >= 0 || o.Err != nil {
-					g.of[resetplan.TopicPartition{Topic: topic, Partition: p}] = client.Commit{Offset: o.Start, LeaderEpoch: -1, Err: o.Err}
-				}
-			}
-		}
-		all[id] = g
-	}
-	return all
-}
-
-// now returns what is committed in a partition, nil for nothing.
-func (g groupCommits) now(p resetplan.TopicPartition) (*resetplan.Commit, error) {
-	c, ok := g.of[p]
-	if !ok || c.Err != nil {
-		return nil, c.Err
-	}
-	return &resetplan.Commit{Offset: c.Offset, LeaderEpoch: c.LeaderEpoch, Metadata: c.Metadata}, nil
+	return askCommits(ctx, r.cl, all)
 }
 
 // scope gives each group its moves, without New. A topic that is named but not there
@@ -258,29 +197,13 @@ func (r *reset) refusal(g *resetGroup) error {
 	return nil
 }
 
-func topicError(t *client.Topic) error {
-	if t == nil || errors.Is(t.Err, kerr.UnknownTopicOrPartition) {
-		return errNoTopic
-	}
-	return t.Err
-}
-
 // locate sets the topic id of a move, and returns why the partition cannot be read.
 func locate(m *resetplan.Move, t *client.Topic) error {
-	if t == nil || t.Err != nil {
-		return topicError(t)
-	}
-	if !t.ID.IsZero() {
+	if t != nil && !t.ID.IsZero() {
 		m.TopicID = t.ID.String()
 	}
-	i := slices.IndexFunc(t.Partitions, func(p client.Partition) bool { return p.ID == m.Partition })
-	switch {
-	case i < 0:
-		return errNoPartition
-	case t.Partitions[i].Leader < 0:
-		return errNoLeader
-	}
-	return nil
+	_, err := findPartition(t, m.Partition)
+	return err
 }
 
 // aim sets where each move goes to.
