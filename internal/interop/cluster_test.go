@@ -159,4 +159,5 @@ func TestOnline(t *testing.T) {
 			t.Errorf("kf: exit %d\n%s%sKafka:\n%s", got.exit, got.stdout, got.stderr, want.stdout)
 		}
 	})
+	t.Run("groups", c.onlineGroups)
 }

@@ -10,8 +10,8 @@ import org.apache.kafka.streams.state.BuiltInDslStoreSuppliers;
 
 /**
  * Counts the words of the topic "lines" into the topic "words": Streams BOOTSTRAP
- * NAME DIR runs an instance of that name, with its state in DIR, until the process
- * ends.
+ * NAME DIR [KEY=VALUE...] runs an instance of that name, with its state in DIR, until
+ * the process ends. A key without a value is not set.
  */
 public class Streams {
     public static void main(String[] args) {
@@ -28,6 +28,10 @@ public class Streams {
         configs.put("heartbeat.interval.ms", 300);
         configs.put("session.timeout.ms", 6000);
         configs.put("auto.offset.reset", "earliest");
+        for (int i = 3; i < args.length; i++) {
+            var pair = args[i].split("=", 2);
+            if (pair[1].isEmpty()) configs.remove(pair[0]); else configs.put(pair[0], pair[1]);
+        }
         var words = new StreamsBuilder();
         words.<String, String>stream("lines").flatMapValues(line -> List.of(line.split(" "))).groupBy((key, word) -> word)
             .count(Materialized.as("counts")).toStream().to("words", Produced.valueSerde(Serdes.Long()));
