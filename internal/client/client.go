@@ -16,9 +16,16 @@ import (
 // Options are the inputs of [New].
 type Options struct {
 	Properties Properties
-	Version    string        // of kf, which brokers see
-	Timeout    time.Duration // how long a cluster may take for an answer, retries included
+	Version    string              // of kf, which brokers see
+	Getenv     func(string) string // for the references of config.providers; nil: there are none
+
+	// Timeout is how long a cluster may take for an answer, retries included; 0 is
+	// default.api.timeout.ms, or [DefaultTimeout] if that is not set.
+	Timeout time.Duration
 }
+
+// DefaultTimeout is how long a cluster may take if nobody says it.
+const DefaultTimeout = 30 * time.Second
 
 // A Client administers one cluster. It is safe for concurrent use.
 type Client struct {
@@ -26,6 +33,8 @@ type Client struct {
 	kgo     *kgo.Client
 	seeds   []string
 	timeout time.Duration
+	remarks []Remark
+	reach   *reach
 	groups  knownGroups
 
 	controllers *controllers // nil: it talks to brokers
@@ -35,19 +44,16 @@ type Client struct {
 // New returns a client. It connects when it is first used: only what is wrong with
 // the properties is found here.
 func New(opt Options) (*Client, error) {
-	opts, seeds, err := opt.kgo()
+	p, err := opt.plan()
 	if err != nil {
 		return nil, err
 	}
-	cl, err := kgo.NewClient(opts...)
+	cl, err := kgo.NewClient(p.opts...)
 	if err != nil {
 		return nil, err
 	}
 	adm := kadm.NewClient(cl)
-	c := &Client{Client: adm, kgo: cl, seeds: seeds, timeout: opt.Timeout, version: softwareVersion(opt.Version)}
-	if opt.Properties.Get(BootstrapControllers) != "" {
-		c.controllers = &controllers{kgo: cl, seeds: seeds}
-	}
+	c := &Client{Client: adm, kgo: cl, seeds: p.reach.seeds, timeout: p.timeout, remarks: p.remarks, reach: p.reach}
 	adm.SetTimeoutMillis(c.timeoutMillis())
 	return c, nil
 }
@@ -57,6 +63,10 @@ func (c *Client) timeoutMillis() int32 { return int32(min(c.timeout.Milliseconds
 
 // Kgo returns the client underneath, for requests that have no method.
 func (c *Client) Kgo() *kgo.Client { return c.kgo }
+
+// Remarks returns what there is to say about the properties: which of them do nothing,
+// which are other than they look, and which make the connection less safe.
+func (c *Client) Remarks() []Remark { return c.remarks }
 
 // Seeds returns the addresses that were given, "host:port,host:port".
 func (c *Client) Seeds() string { return strings.Join(c.seeds, ",") }

@@ -1,6 +1,7 @@
 package client
 
 import (
+	"errors"
 	"fmt"
 	"net"
 	"strconv"
@@ -15,6 +16,9 @@ type BrokerError struct {
 }
 
 func (e *BrokerError) Error() string {
+	if failed, ok := errors.AsType[*ConnectError](e.Err); ok {
+		return failed.Error() // which names the broker
+	}
 	return fmt.Sprintf("broker %d (%s): %v", e.Node, net.JoinHostPort(e.Host, strconv.Itoa(int(e.Port))), e.Err)
 }
 

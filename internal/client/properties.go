@@ -5,9 +5,6 @@ import (
 	"net"
 	"slices"
 	"strings"
-	"time"
-
-	"github.com/twmb/franz-go/pkg/kgo"
 )
 
 // Properties are settings by the names that Java clients have for them.
@@ -30,30 +27,6 @@ const (
 
 // Get returns the value of a property, "" if it is not set.
 func (p Properties) Get(name string) string { return p[name].Value }
-
-// kgo returns what the properties are in franz-go's terms.
-func (o *Options) kgo() (opts []kgo.Opt, seeds []string, err error) {
-	from := o.Properties[BootstrapServers]
-	if p := o.Properties[BootstrapControllers]; p.Value != "" {
-		from = p
-	}
-	seeds, err = addresses(from)
-	if err != nil {
-		return nil, nil, err
-	}
-	id := o.Properties.Get(ClientID)
-	if id == "" {
-		id = "kf"
-	}
-	opts = []kgo.Opt{
-		kgo.SeedBrokers(seeds...),
-		kgo.ClientID(id),
-		kgo.SoftwareNameAndVersion("kf", softwareVersion(o.Version)),
-		kgo.DialTimeout(min(o.Timeout, 10*time.Second)),
-		kgo.RetryTimeout(o.Timeout),
-	}
-	return opts, seeds, nil
-}
 
 // addresses reads bootstrap.servers. A host without a port is at Kafka's usual one.
 func addresses(p Property) ([]string, error) {
