@@ -161,4 +161,5 @@ func TestOnline(t *testing.T) {
 	})
 	t.Run("groups", c.onlineGroups)
 	t.Run("configs", func(t *testing.T) { onlineConfigs(t, c) })
+	t.Run("reset", c.onlineReset)
 }
