@@ -9,6 +9,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"kf/cmd/acls"
+	"kf/cmd/brokers"
+	"kf/cmd/cluster"
 	"kf/cmd/configs"
 	contextcmd "kf/cmd/context"
 	"kf/dump"
@@ -74,7 +77,8 @@ Rows go to standard output, everything else to standard error.`,
 
 	addGroup(root, "offline", "Offline, on the files of a data directory:", dump.NewCommand(env), dump.NewLogCommand(env))
 	addGroup(root, "broker", "Broker:", newServeCommand(env))
-	addGroup(root, "online", "Online, on any Kafka cluster:", topics.NewCommand(env), configs.NewCommand(env), groups.NewCommand(env))
+	addGroup(root, "online", "Online, on any Kafka cluster:", topics.NewCommand(env), configs.NewCommand(env), groups.NewCommand(env),
+		brokers.NewCommand(env), cluster.NewCommand(env), acls.NewCommand(env))
 	help := newHelpCommand(root)
 	addGroup(root, "around", "Around:", contextcmd.NewCommand(env), contextcmd.NewConfigCommand(env), newCompletionCommand(env), help, newVersionCommand(env))
 	root.SetHelpCommand(help)

@@ -22,7 +22,7 @@ var layers = []struct {
 }{
 	{"programs", []string{"cmd/kf", "cmd/man", "internal/demo"}, false},
 	{"command tree", []string{"cmd"}, false},
-	{"command packages", []string{"dump", "topics", "groups", "reassign", "leader", "produce", "consume", "cmd/configs", "cmd/context"}, false},
+	{"command packages", []string{"dump", "topics", "groups", "reassign", "leader", "produce", "consume", "cmd/configs", "cmd/context", "cmd/brokers", "cmd/cluster", "cmd/acls"}, false},
 	{"what online commands share", []string{"internal/online"}, false},
 	{"what commands share", []string{"internal/config", "internal/contexts", "internal/contexts/*", "internal/render", "internal/cli"}, true},
 	{"meaning", []string{"internal/verify", "internal/client", "internal/broker", "internal/dumptext", "internal/resetplan"}, true},

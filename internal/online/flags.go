@@ -1,6 +1,7 @@
 package online
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 
@@ -14,6 +15,7 @@ import (
 // Flags are the flags that say how to reach a cluster.
 type Flags struct {
 	Bootstrap     string
+	Controllers   string   // see [Connection.ControllerFlag]
 	Properties    []string // "key=value"
 	CommandConfig string   // path of a properties file
 	Context       string
@@ -31,10 +33,17 @@ func (f *Flags) Add(env *cli.Env, cmd *cobra.Command, fs *pflag.FlagSet) {
 	_ = cmd.RegisterFlagCompletionFunc("property", completeProperties)
 }
 
+// ControllerFlag gives cmd the flag --bootstrap-controller: it can ask the controllers
+// of a cluster as well as its brokers.
+func (c *Connection) ControllerFlag(cmd *cobra.Command) {
+	cmd.Flags().StringVar(&c.flags.Controllers, "bootstrap-controller", "", "ask the controllers at these `addresses`, host:port,…, instead of the brokers")
+	cli.NoFiles(cmd, "bootstrap-controller")
+}
+
 // in returns the flags with the knowledge of which were given in fs.
 func (f Flags) in(fs *pflag.FlagSet) Flags {
 	f.given = make(map[string]bool)
-	for _, name := range []string{"bootstrap-server", "command-config", "context"} {
+	for _, name := range []string{"bootstrap-server", "bootstrap-controller", "command-config", "context"} {
 		flag := fs.Lookup(name)
 		f.given[name] = flag != nil && flag.Changed
 	}
@@ -47,10 +56,18 @@ func (f Flags) Given(fs *pflag.FlagSet) ([]Value, error) { return f.in(fs).value
 
 func (f Flags) values() ([]Value, error) {
 	var all []Value
-	for name, value := range map[string]string{"bootstrap-server": f.Bootstrap, "command-config": f.CommandConfig, "context": f.Context} {
+	for name, value := range map[string]string{
+		"bootstrap-server": f.Bootstrap, "bootstrap-controller": f.Controllers, "command-config": f.CommandConfig, "context": f.Context,
+	} {
 		if f.given[name] && value == "" {
 			return nil, fmt.Errorf("--%s: the value is empty", name)
 		}
+	}
+	if f.Bootstrap != "" && f.Controllers != "" {
+		return nil, errors.New("give --bootstrap-server or --bootstrap-controller, not both")
+	}
+	if f.Controllers != "" {
+		all = append(all, Value{Name: client.BootstrapControllers, Value: f.Controllers, Origin: "--bootstrap-controller"})
 	}
 	if f.Bootstrap != "" {
 		all = append(all, Value{Name: client.BootstrapServers, Value: f.Bootstrap, Origin: "--bootstrap-server"})

@@ -413,3 +413,32 @@ func TestLongLastColumn(t *testing.T) {
 		t.Errorf("got\n%s\nwant\n%s", b.String(), want)
 	}
 }
+
+// A table of one row with many columns is easier to read upright.
+func TestUpright(t *testing.T) {
+	type cluster struct {
+		ID      string  `col:"cluster_id"`
+		Brokers int     `col:"brokers"`
+		Rack    *string `col:"rack"`
+		Hidden  bool    `col:"hidden,data"`
+	}
+	opt := render.Options{Command: "cluster describe", Upright: true}
+	for _, tt := range []struct {
+		f    render.Format
+		rows []cluster
+		want string
+	}{
+		{render.Table, []cluster{{ID: "a b", Brokers: 3}}, "CLUSTER-ID  a b\nBROKERS     3\nRACK        -\n"},
+		{render.Table, []cluster{{ID: "a"}, {ID: "b", Rack: new("r")}}, "CLUSTER-ID  a\nBROKERS     0\nRACK        -\n\nCLUSTER-ID  b\nBROKERS     0\nRACK        r\n"},
+		{render.CSV, []cluster{{ID: "a", Brokers: 3}}, "cluster_id,brokers,rack,hidden\na,3,,false\n"},
+		{render.JSONLines, []cluster{{ID: "a"}}, `{"cluster_id":"a","brokers":0,"rack":null,"hidden":false}` + "\n"},
+	} {
+		if got := print(t, tt.f, opt, tt.rows...); got != tt.want {
+			t.Errorf("%s:\n%s\nwant\n%s", tt.f, got, tt.want)
+		}
+	}
+	opt.Color = true
+	if got, want := print(t, render.Table, opt, cluster{ID: "a"}), "\x1b[1mCLUSTER-ID\x1b[0m  a\n\x1b[1mBROKERS\x1b[0m     0\n\x1b[1mRACK\x1b[0m        -\n"; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+}

@@ -60,12 +60,37 @@ func (t *table) row(dst []byte) []byte {
 		t.bytes += len(t.cell)
 		t.width[i] = max(t.width[i], displayWidth(cells[i]))
 	}
-	if t.stream {
+	switch {
+	case t.opt.Upright:
+		return t.upright(dst, cells)
+	case t.stream:
 		return t.line(dst, cells)
 	}
 	t.held = append(t.held, cells)
 	if len(t.held) > heldRows || t.bytes > heldBytes || t.opt.Live {
 		dst = t.pour(dst)
+	}
+	return dst
+}
+
+// upright appends a row as lines of heading and cell.
+func (t *table) upright(dst []byte, cells []string) []byte {
+	if t.stream = true; len(t.held) > 0 {
+		dst = append(dst, '\n')
+	}
+	t.held = [][]string{cells}
+	width := 0
+	for _, h := range t.header {
+		width = max(width, displayWidth(h))
+	}
+	for i, cell := range cells {
+		start := len(dst)
+		dst = appendBlanks(append(dst, t.header[i]...), width+gap-displayWidth(t.header[i]))
+		dst = append(append(dst, cell...), '\n')
+		if t.opt.Color {
+			dst = slices.Insert(dst, start+len(t.header[i]), []byte("\x1b[0m")...)
+			dst = slices.Insert(dst, start, []byte("\x1b[1m")...)
+		}
 	}
 	return dst
 }

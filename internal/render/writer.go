@@ -19,6 +19,7 @@ type Options struct {
 	Schema  int    // version of the rows in it; 0 is 1
 	Multi   bool   // the rows come from several files: tables show the columns tagged multi
 	Color   bool   // headings of tables stand out; see cli.Env.ColorStdout
+	Upright bool   // a table has a line for each column of a row: for one row with many
 	Live    bool   // every row is written at once, for output that is watched as it grows
 
 	Show []string // columns tagged data that tables show this time
