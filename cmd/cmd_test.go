@@ -100,6 +100,7 @@ func TestFlagsExist(t *testing.T) {
 		t.Fatal(err)
 	}
 	texts["README.md"] = string(readme)
+	delete(texts, "kf migrate") // it names Kafka's flags too: see TestMigrate
 	flag := regexp.MustCompile(`(^|[\s(|"'` + "`" + `])(--[a-z][a-z-]*)`)
 	for where, text := range texts {
 		for _, match := range flag.FindAllStringSubmatch(text, -1) {
@@ -148,7 +149,7 @@ func TestTopics(t *testing.T) {
 			t.Errorf("the setting %s is not explained", key)
 		}
 	}
-	for _, topic := range []string{"formats", "exit-codes", "connecting", "environment", "times", "deviations"} {
+	for _, topic := range []string{"formats", "exit-codes", "connecting", "environment", "times", "deviations", "migrate"} {
 		code, text, stderr := run(t, "help", topic)
 		if code != 0 || stderr != "" {
 			t.Errorf("help %s: exit code %d, %s", topic, code, stderr)
@@ -161,5 +162,43 @@ func TestTopics(t *testing.T) {
 		if _, direct, _ := run(t, topic); direct != text {
 			t.Errorf("kf %s and kf help %s differ", topic, topic)
 		}
+	}
+}
+
+// What "kf help migrate" says to type are commands that there are, with flags and
+// arguments that they take.
+func TestMigrate(t *testing.T) {
+	_, text, _ := run(t, "help", "migrate")
+	call := regexp.MustCompile(`^  (?:.*? {2,})? *kf (.*)$`)
+	word := regexp.MustCompile(`'[^']*'|\S+`)
+	calls := 0
+	for line := range strings.Lines(text) {
+		found := call.FindStringSubmatch(strings.TrimSuffix(line, "\n"))
+		if found == nil {
+			continue
+		}
+		calls++
+		var args []string
+		for _, w := range word.FindAllString(found[1], -1) {
+			args = append(args, strings.Trim(w, "'"))
+		}
+		if args[0] == "-C" { // before the command, as all flags of connections may be
+			args = append(args[2:], args[:2]...)
+		}
+		c, rest, err := cmd.NewRoot(&cli.Env{}).Find(args)
+		if err != nil || c.HasSubCommands() {
+			t.Errorf("%s: no such command: %v", found[1], err)
+			continue
+		}
+		if err := c.ParseFlags(rest); err != nil {
+			t.Errorf("%s: %v", found[1], err)
+			continue
+		}
+		if err := c.ValidateArgs(c.Flags().Args()); err != nil {
+			t.Errorf("%s: %v", found[1], err)
+		}
+	}
+	if calls < 50 {
+		t.Errorf("only %d calls were found", calls)
 	}
 }

@@ -53,6 +53,9 @@ var deviations string
 //go:embed help/times.txt
 var times string
 
+//go:embed help/migrate.txt
+var migrate string
+
 // helpTopics are commands that do nothing: their help is a text of its own.
 func helpTopics() []*cobra.Command {
 	topic := func(name, short, text string) *cobra.Command {
@@ -63,6 +66,7 @@ func helpTopics() []*cobra.Command {
 		topic("formats", "Which files kf knows, and how it prints rows", formats),
 		topic("times", "How to say a point in time", times),
 		topic("deviations", "Where kf serve differs from Apache Kafka 4.4", deviations),
+		topic("migrate", "What to type instead of Kafka's scripts", migrate),
 		topic("connecting", "Reach a cluster: flags, contexts, projects, secrets", connecting),
 		topic("environment", "Settings: variables, file, flags", environment),
 	}

@@ -90,7 +90,7 @@ The flags of kafka-configs are known too: --add-config, --add-config-file and
 	f.StringVar(&flags.fromFile, "from-file", "", "set what this `file` says, - for standard input")
 	f.BoolVar(&opts.DeleteAll, "delete-all", false, "delete all that is set and not changed by another flag")
 	f.BoolVar(&opts.IfSet, "if-set", false, "pass over deletions of what is not set")
-	f.BoolVarP(&opts.DryRun, "dry-run", "n", false, "change nothing, let the cluster say whether it would")
+	f.BoolVar(&opts.DryRun, "dry-run", false, "change nothing, let the cluster say whether it would")
 	f.StringVar(&flags.scram, "scram", "", "set a credential of this `mechanism`: SCRAM-SHA-256 or SCRAM-SHA-512")
 	f.Int64Var(&flags.iterations, "iterations", defaultIterations, "the `number` of iterations of the credential")
 	f.StringVar(&flags.passwordFile, "password-file", "", "read the password from this `file`, - for standard input; a line feed at its end does not count")

@@ -61,9 +61,9 @@ the iterations are.`,
 		},
 	}
 	flags := cmd.Flags()
-	flags.BoolVarP(&opts.All, "all", "a", false, "show what is inherited too: defaults, server.properties, …")
+	flags.BoolVar(&opts.All, "all", false, "show what is inherited too: defaults, server.properties, …")
 	flags.BoolVar(&opts.Docs, "docs", false, "show what the keys mean")
-	flags.BoolVarP(&opts.Verbose, "verbose", "v", false, "show type, synonyms, and what is read-only or a secret in tables too")
+	flags.BoolVar(&opts.Verbose, "verbose", false, "show type, synonyms, and what is read-only or a secret in tables too")
 	flags.StringVar(&opts.Diff, "diff", "", "show what differs from another `entity`, such as topic:payments, or from the word defaults")
 	_ = cmd.RegisterFlagCompletionFunc("diff", completeDiff(conn, &selected)) // fails only for a flag that is not there
 	selected.flags(cmd, conn)

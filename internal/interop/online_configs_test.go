@@ -236,22 +236,22 @@ func principal(r configLine) string {
 // 1, and a dry run says the same.
 func onlineConfigErrors(t *testing.T, c *cluster) {
 	for args, want := range map[string]string{
-		"topic configs-a --set no.such=1":                             "Unknown topic config name: no.such",
-		"topic configs-a --set retention.ms=soon":                     "Invalid value soon for configuration retention.ms: Not a number of type LONG",
-		"topic configs-a --append retention.ms=1":                     "Can't APPEND to key retention.ms because its type is not LIST.",
-		"broker 1 --set node.id=7":                                    "Cannot update these configs dynamically: [node.id]",
-		"broker-defaults --delete min.insync.replicas":                "Cluster-level min.insync.replicas cannot be removed while ELR is enabled.",
-		"broker-logger 1 --set kafka.server.ReplicaManager=LOUD":      "is not a supported log level",
-		"group configs-g --set consumer.session.timeout.ms=1":         "consumer.session.timeout.ms must be in the range 45000 to 60000 inclusive.",
-		"client-metrics configs-m --set interval.ms=1":                "interval.ms",
-		"user alice --set producer_byte_rate=-1":                      "Quota producer_byte_rate must be greater than 0",
-		"user alice --set producer_byte_rate=1.5":                     "producer_byte_rate cannot be a fractional value.",
-		"ip not.a.host.invalid --set connection_creation_rate=1":      "is not a valid IP or resolvable host.",
-		"topic configs-nope --set retention.ms=1":                     "there is no such topic",
-		"broker 9 --set log.cleaner.threads=1":                        "there is no such broker: the cluster has 1, 2, 3",
-		"user alice --delete SCRAM-SHA-256":                           "SCRAM-SHA-256 is not set",
-		"broker-logger 1 --delete no.such.Logger":                     "there is no logger no.such.Logger",
-		"user alice --set SCRAM-SHA-256=[iterations=1,password=x] -n": "Kafka takes 4096 to 16384",
+		"topic configs-a --set no.such=1":                          "Unknown topic config name: no.such",
+		"topic configs-a --set retention.ms=soon":                  "Invalid value soon for configuration retention.ms: Not a number of type LONG",
+		"topic configs-a --append retention.ms=1":                  "Can't APPEND to key retention.ms because its type is not LIST.",
+		"broker 1 --set node.id=7":                                 "Cannot update these configs dynamically: [node.id]",
+		"broker-defaults --delete min.insync.replicas":             "Cluster-level min.insync.replicas cannot be removed while ELR is enabled.",
+		"broker-logger 1 --set kafka.server.ReplicaManager=LOUD":   "is not a supported log level",
+		"group configs-g --set consumer.session.timeout.ms=1":      "consumer.session.timeout.ms must be in the range 45000 to 60000 inclusive.",
+		"client-metrics configs-m --set interval.ms=1":             "interval.ms",
+		"user alice --set producer_byte_rate=-1":                   "Quota producer_byte_rate must be greater than 0",
+		"user alice --set producer_byte_rate=1.5":                  "producer_byte_rate cannot be a fractional value.",
+		"ip not.a.host.invalid --set connection_creation_rate=1":   "is not a valid IP or resolvable host.",
+		"topic configs-nope --set retention.ms=1":                  "there is no such topic",
+		"broker 9 --set log.cleaner.threads=1":                     "there is no such broker: the cluster has 1, 2, 3",
+		"user alice --delete SCRAM-SHA-256":                        "SCRAM-SHA-256 is not set",
+		"broker-logger 1 --delete no.such.Logger":                  "there is no logger no.such.Logger",
+		"user alice --set SCRAM-SHA-256=[iterations=1,password=x]": "Kafka takes 4096 to 16384",
 	} {
 		for _, dry := range []string{"", " --dry-run"} {
 			r := c.kf(strings.Fields("configs alter " + args + dry)...)
