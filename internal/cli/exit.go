@@ -120,6 +120,9 @@ func ExitCode(err error) int {
 	case err == context.DeadlineExceeded, err == os.ErrDeadlineExceeded:
 		return ExitTimeout
 	}
+	if late, ok := err.(interface{ Timeout() bool }); ok && late.Timeout() {
+		return ExitTimeout
+	}
 	if inner := errors.Unwrap(err); inner != nil {
 		return ExitCode(inner)
 	}

@@ -275,6 +275,14 @@ type final struct{ failed *ConnectError }
 
 func (e *final) Error() string { return e.failed.Error() }
 
+// Timeout makes the exit code right where the error is not explained.
+func (e *final) Timeout() bool { return e.failed.timedOut() }
+
+// Is knows of what is wrapped only whether time ran out.
+func (e *final) Is(target error) bool {
+	return target == context.DeadlineExceeded && e.failed.timedOut()
+}
+
 // As finds the error itself, and nothing in it.
 func (e *final) As(target any) bool {
 	if t, ok := target.(**ConnectError); ok {

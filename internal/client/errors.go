@@ -23,3 +23,12 @@ func (e *BrokerError) Error() string {
 }
 
 func (e *BrokerError) Unwrap() error { return e.Err }
+
+// reason returns the error of a connection that err wraps, or err. What franz-go puts in
+// front of it says nothing more.
+func reason(err error) error {
+	if failed, ok := errors.AsType[*ConnectError](err); ok {
+		return failed
+	}
+	return err
+}

@@ -43,6 +43,9 @@ func (c *Client) Explain(ctx context.Context, err error) error {
 		}
 		return errors.Join(explained...)
 	}
+	if _, done := errors.AsType[*Explained](err); done {
+		return err
+	}
 	if failed, ok := errors.AsType[*ConnectError](err); ok {
 		return failed.examined(ctx)
 	}

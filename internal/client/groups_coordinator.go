@@ -83,7 +83,7 @@ func (c *Client) askCoordinators(ctx context.Context, groups []string, ask group
 			case mayPass(err) && ctx.Err() == nil:
 				c.groups.forget(g)
 				again = append(again, g)
-				failed[g] = err
+				failed[g] = reason(err)
 			case failed[g] == nil || !errors.Is(err, context.DeadlineExceeded):
 				failed[g] = err // the reason for the wait says more than that it was too long
 			}
@@ -140,7 +140,7 @@ func (c *Client) askOnce(ctx context.Context, groups []string, ask groupQuestion
 			defer mu.Unlock()
 			for _, g := range groups {
 				if err != nil {
-					failed[g] = err
+					failed[g] = reason(err)
 				} else if some[g] != nil {
 					failed[g] = some[g]
 				}

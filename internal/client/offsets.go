@@ -79,7 +79,7 @@ func (c *Client) ListOffsets(ctx context.Context, at int64, committed bool, of k
 // shardError returns the error of one broker's part of a request, with its name.
 func shardError(s kgo.ResponseShard) error {
 	if s.Meta.NodeID < 0 || s.Meta.Host == "" {
-		return s.Err
+		return reason(s.Err)
 	}
 	return brokerError(s.Meta, s.Err)
 }

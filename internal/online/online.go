@@ -67,12 +67,17 @@ func (c *Connection) watch(ctx context.Context, do func(context.Context, *client
 	if err != nil {
 		return err
 	}
-	cl, err := client.New(client.Options{Properties: properties, Version: c.env.Build.Version, Timeout: timeout})
+	cl, err := client.New(client.Options{Properties: properties, Version: c.env.Build.Version, Getenv: c.env.Getenv, Timeout: timeout})
 	if err != nil {
 		return cli.Usage(err)
 	}
 	defer cl.Close()
-	return do(ctx, cl)
+	for _, r := range cl.Remarks() {
+		if r.Warning {
+			c.env.Warnf("%s", r)
+		}
+	}
+	return cl.Explain(ctx, do(ctx, cl))
 }
 
 // Settings returns how the cluster would be reached, and looks for no secret that is
