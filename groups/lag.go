@@ -299,7 +299,8 @@ func (g *groupSample) all() []*partitionSample {
 	return all
 }
 
-// A summed is what partitions have in common. What is not known of any is NaN.
+// A summed is what partitions have in common. NaN is what is known of none; behind,
+// expires and lost also are if they are not known of all that have something to read.
 type summed struct {
 	lag                  float64 // of those ahead of the log end 0
 	behind               float64 // the largest
@@ -310,7 +311,8 @@ type summed struct {
 }
 
 func totals(partitions []*partitionSample) summed {
-	s := summed{lag: nan, behind: nan, in: nan, out: nan, expires: nan, lost: nan}
+	var lag, behind, in, out, expires, lost []float64
+	var s summed
 	for _, p := range partitions {
 		if p.commit < 0 && p.err == nil {
 			s.uncommitted++
@@ -318,32 +320,34 @@ func totals(partitions []*partitionSample) summed {
 		if p.owners == 0 {
 			s.unowned++
 		}
-		if p.lagKnown {
-			s.lag = plus(s.lag, math.Max(0, float64(p.lag)))
+		if !p.lagKnown {
+			continue
+		}
+		lag = append(lag, max(0, float64(p.lag)))
+		behind, lost = append(behind, p.behind), append(lost, p.lost)
+		if p.lagging() {
+			expires = append(expires, p.expires)
 		}
 		if !math.IsNaN(p.in) && !math.IsNaN(p.out) {
-			s.in, s.out = plus(s.in, p.in), plus(s.out, p.out)
-		}
-		s.lost = plus(s.lost, p.lost)
-		if !(s.behind >= p.behind) && !math.IsNaN(p.behind) {
-			s.behind = p.behind
-		}
-		if !(s.expires <= p.expires) && !math.IsNaN(p.expires) {
-			s.expires = p.expires
+			in, out = append(in, p.in), append(out, p.out)
 		}
 	}
+	add := func(a, b float64) float64 { return a + b }
+	s.lag, s.in, s.out, s.lost = fold(lag, add), fold(in, add), fold(out, add), fold(lost, add)
+	s.behind, s.expires = fold(behind, math.Max), fold(expires, math.Min)
 	return s
 }
 
-// plus adds n, unless it is not known, to sum, which is NaN before the first.
-func plus(sum, n float64) float64 {
-	switch {
-	case math.IsNaN(n):
-		return sum
-	case math.IsNaN(sum):
-		return n
+// fold joins numbers; NaN, what is not known, stays that, and is what none are.
+func fold(numbers []float64, join func(a, b float64) float64) float64 {
+	if len(numbers) == 0 {
+		return nan
 	}
-	return sum + n
+	all := numbers[0]
+	for _, n := range numbers[1:] {
+		all = join(all, n)
+	}
+	return all
 }
 
 // worst orders the worst first: by time, then records; what is not known comes before

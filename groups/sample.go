@@ -142,7 +142,7 @@ func (p *partitionSample) learn(a answers, now time.Time, opts *LagOptions) {
 	case !p.lagKnown:
 		return
 	case p.lag <= 0:
-		p.behind, p.lost = 0, 0
+		p.behind, p.lost, p.catchUp = 0, 0, 0
 		return
 	case opts.NoTimes:
 		return
