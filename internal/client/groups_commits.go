@@ -60,6 +60,9 @@ func (c *Client) Commits(ctx context.Context, ids []string) map[string]GroupComm
 			for _, g := range answer.Groups {
 				if _, asked := failed[g.Group]; asked {
 					failed[g.Group] = kerr.ErrorForCode(g.ErrorCode)
+					if failed[g.Group] == kerr.GroupIDNotFound { // Kafka itself answers with no commits
+						failed[g.Group] = nil
+					}
 					answers[g.Group] = g.Topics
 				}
 			}

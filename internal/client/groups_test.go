@@ -101,6 +101,24 @@ func (c *cluster) commit(t *testing.T, groups, partitions int, topics ...string)
 	return ids
 }
 
+// produce appends n records of this size to a partition, in one batch; record i is i ms
+// newer than at.
+func (c *cluster) produce(t *testing.T, topic string, partition int32, at time.Time, n, size int) {
+	t.Helper()
+	cl, err := kgo.NewClient(kgo.SeedBrokers(c.ListenAddrs()...), kgo.RecordPartitioner(kgo.ManualPartitioner()), kgo.ProducerLinger(50*time.Millisecond), kgo.ProducerBatchCompression(kgo.NoCompression()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer cl.Close()
+	var records []*kgo.Record
+	for i := range n {
+		records = append(records, &kgo.Record{Topic: topic, Partition: partition, Timestamp: at.Add(time.Duration(i) * time.Millisecond), Value: make([]byte, size)})
+	}
+	if err := cl.ProduceSync(t.Context(), records...).FirstErr(); err != nil {
+		t.Fatal(err)
+	}
+}
+
 func deadline(t *testing.T, d time.Duration) context.Context {
 	ctx, cancel := context.WithTimeout(t.Context(), d)
 	t.Cleanup(cancel)
