@@ -74,7 +74,7 @@ func expect(t *testing.T, what, got, want string) {
 func newFake() *fake {
 	return &fake{
 		nodes: client.Nodes{ClusterID: "id", Controller: 3, Fenced: true, Nodes: []client.Node{
-			{ID: 2, Host: "b", Port: 9, Rack: new("r1")}, {ID: 1, Host: "a", Port: 9, Rack: new("r1")}, {ID: 3, Host: "c", Port: 9, Fenced: true, Rack: new("r3")},
+			{ID: 1, Host: "a", Port: 9, Rack: new("r1")}, {ID: 2, Host: "b", Port: 9, Rack: new("r1")}, {ID: 3, Host: "c", Port: 9, Fenced: true, Rack: new("r3")},
 		}},
 		topics: []client.Topic{
 			{Name: "t", Partitions: []client.Partition{
@@ -129,7 +129,7 @@ func TestEndpoints(t *testing.T) {
 	}
 	opts.Fenced, f.nodes.Nodes = false, f.nodes.Nodes[:1]
 	out, _, _ = run(t, list)
-	expect(t, "controllers", out, head+"2,b,9,r1,,controller\n")
+	expect(t, "controllers", out, head+"1,a,9,r1,,controller\n")
 }
 
 func TestUnregister(t *testing.T) {

@@ -1,9 +1,7 @@
 package cluster
 
 import (
-	"cmp"
 	"context"
-	"slices"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -80,7 +78,7 @@ func Endpoints(ctx context.Context, env *cli.Env, cl endpointLister, opts Endpoi
 		env.Warnf("the broker is older than 4.0 and does not say which brokers are fenced")
 	}
 	rows := render.New[endpointRow](env.Stdout, opts.Output, render.Options{Command: "cluster endpoints", Color: env.ColorStdout()})
-	for _, n := range slices.SortedFunc(slices.Values(nodes.Nodes), func(a, b client.Node) int { return cmp.Compare(a.ID, b.ID) }) {
+	for _, n := range nodes.Nodes {
 		row := endpointRow{Node: n.ID, Host: n.Host, Port: n.Port, Rack: n.Rack, Type: "controller"}
 		if !controllers {
 			row.Type, row.State = "broker", new("unfenced")

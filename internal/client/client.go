@@ -19,6 +19,10 @@ type Options struct {
 	Version    string              // of kf, which brokers see
 	Getenv     func(string) string // for the references of config.providers; nil: there are none
 
+	// Controllers allows bootstrap.controllers: the caller asks only what controllers
+	// answer too.
+	Controllers bool
+
 	// Timeout is how long a cluster may take for an answer, retries included; 0 is
 	// default.api.timeout.ms, or [DefaultTimeout] if that is not set.
 	Timeout time.Duration
@@ -53,7 +57,10 @@ func New(opt Options) (*Client, error) {
 		return nil, err
 	}
 	adm := kadm.NewClient(cl)
-	c := &Client{Client: adm, kgo: cl, seeds: p.reach.seeds, timeout: p.timeout, remarks: p.remarks, reach: p.reach}
+	c := &Client{Client: adm, kgo: cl, seeds: p.reach.seeds, timeout: p.timeout, remarks: p.remarks, reach: p.reach, version: softwareVersion(opt.Version)}
+	if p.controllers {
+		c.controllers = &controllers{kgo: cl}
+	}
 	adm.SetTimeoutMillis(c.timeoutMillis())
 	return c, nil
 }

@@ -27,7 +27,7 @@ type Nodes struct {
 	// Controller is the active controller if the client talks to controllers. Brokers
 	// of KRaft do not say it, but name any broker that is up; see [Client.Quorum].
 	Controller int32
-	Nodes      []Node // by id; the active controller before the others
+	Nodes      []Node // by id
 	// Fenced says that fenced brokers are among them if there are any: brokers before
 	// 4.0 do not list them.
 	Fenced bool

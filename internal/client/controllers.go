@@ -18,11 +18,11 @@ import (
 // no metadata, from which franz-go knows where to send what: each request goes to
 // the active one, which the first that answers names.
 type controllers struct {
-	kgo   *kgo.Client
-	seeds []string
+	kgo *kgo.Client
 
 	mu    sync.Mutex
-	found *Nodes // as the seeds of kgo are: the active controller first
+	found *Nodes
+	order []int32 // ids of the seeds of kgo: the active controller first
 }
 
 // Request sends a request to the active controller.
@@ -33,13 +33,12 @@ func (c *controllers) Request(ctx context.Context, q kmsg.Request) (kmsg.Respons
 	return c.kgo.SeedBrokers()[0].RetriableRequest(ctx, q)
 }
 
-// node returns who sends requests to one controller, nil if there is no such.
+// node returns who sends requests to one controller.
 func (c *controllers) node(ctx context.Context, id int32) (kmsg.Requestor, error) {
-	nodes, err := c.find(ctx)
-	if err != nil {
+	if _, err := c.find(ctx); err != nil {
 		return nil, err
 	}
-	i := slices.IndexFunc(nodes.Nodes, func(n Node) bool { return n.ID == id })
+	i := slices.Index(c.order, id)
 	if i < 0 {
 		return nil, fmt.Errorf("%w %d", ErrUnknownNode, id)
 	}
@@ -53,26 +52,27 @@ func (c *controllers) find(ctx context.Context) (*Nodes, error) {
 	if c.found != nil {
 		return c.found, nil
 	}
-	var errs []error
-	for i, seed := range c.kgo.SeedBrokers() {
-		nodes, err := describeControllers(ctx, seed)
-		if err != nil {
-			errs = append(errs, fmt.Errorf("controller at %s: %w", c.seeds[i], err))
-			continue
-		}
-		var addresses []string
-		for _, n := range nodes.Nodes {
-			addresses = append(addresses, net.JoinHostPort(n.Host, strconv.Itoa(int(n.Port))))
-		}
-		if !slices.Equal(addresses, c.seeds) {
-			if err := c.kgo.UpdateSeedBrokers(addresses...); err != nil {
-				return nil, err
-			}
-		}
-		c.found = nodes
-		return nodes, nil
+	nodes, err := describeControllers(ctx, c.kgo.SeedBrokers()[0])
+	if err != nil {
+		return nil, err
 	}
-	return nil, errors.Join(errs...)
+	var (
+		order     []int32
+		addresses []string
+	)
+	for _, n := range nodes.Nodes {
+		address := net.JoinHostPort(n.Host, strconv.Itoa(int(n.Port)))
+		if n.ID == nodes.Controller {
+			order, addresses = slices.Insert(order, 0, n.ID), slices.Insert(addresses, 0, address)
+		} else {
+			order, addresses = append(order, n.ID), append(addresses, address)
+		}
+	}
+	if err := c.kgo.UpdateSeedBrokers(addresses...); err != nil {
+		return nil, err
+	}
+	c.found, c.order = nodes, order
+	return nodes, nil
 }
 
 func describeControllers(ctx context.Context, seed *kgo.Broker) (*Nodes, error) {
@@ -84,24 +84,15 @@ func describeControllers(ctx context.Context, seed *kgo.Broker) (*Nodes, error) 
 	case err != nil:
 		return nil, err
 	case r.ErrorCode == kerr.MismatchedEndpointType.Code:
-		return nil, errors.New("that is a broker, not a controller: brokers are reached with --bootstrap-server")
+		return nil, errors.New("a broker answers there, not a controller: brokers are reached with --bootstrap-server")
 	case r.ErrorCode != 0:
 		return nil, answerError(r.ErrorCode, r.ErrorMessage)
 	case r.Version < 1:
-		return nil, errors.New("it is older than 3.7, whose controllers were the first to talk to clients: use --bootstrap-server")
+		return nil, errors.New("the controller is older than 3.7, whose controllers were the first to talk to clients: use --bootstrap-server")
 	}
 	nodes := nodesOf(r)
-	slices.SortStableFunc(nodes.Nodes, func(a, b Node) int {
-		switch nodes.Controller {
-		case a.ID:
-			return -1
-		case b.ID:
-			return 1
-		}
-		return 0
-	})
-	if len(nodes.Nodes) == 0 || nodes.Nodes[0].ID != nodes.Controller {
-		return nil, errors.New("it knows of no active controller: try again when one is elected")
+	if !slices.ContainsFunc(nodes.Nodes, func(n Node) bool { return n.ID == nodes.Controller }) {
+		return nil, errors.New("the controller knows of no active one: try again when one is elected")
 	}
 	return nodes, nil
 }

@@ -16,6 +16,8 @@ type plan struct {
 	reach   *reach
 	timeout time.Duration
 	remarks []Remark
+
+	controllers bool // it talks to controllers
 }
 
 // Bounds of franz-go for what it takes.
@@ -32,19 +34,23 @@ func (o *Options) plan() (*plan, error) {
 		return nil, err
 	}
 	s := &settings{props: props, remarks: o.Properties.idle()}
-	seeds, err := addresses(props[BootstrapServers])
+	from, controllers := BootstrapServers, s.set(BootstrapControllers)
+	if controllers {
+		from = BootstrapControllers
+	}
+	seeds, err := addresses(props[from])
 	switch {
-	case s.set("bootstrap.controllers"):
-		s.refuse("bootstrap.controllers", "kf asks brokers: set bootstrap.servers")
+	case controllers && !o.Controllers:
+		s.refuse(BootstrapControllers, "this asks brokers: set bootstrap.servers")
 	case err != nil:
 		s.errs = append(s.errs, err)
 	}
-	p := &plan{timeout: o.Timeout}
+	p := &plan{timeout: o.Timeout, controllers: controllers}
 	if p.timeout == 0 {
 		p.timeout = s.millis("default.api.timeout.ms", DefaultTimeout, leastTimeout, math.MaxInt32*time.Millisecond)
 	}
 	p.reach = s.reach(seeds, p.timeout)
-	p.reach.origin = props[BootstrapServers].Origin
+	p.reach.origin = props[from].Origin
 	id := s.get(ClientID)
 	if id == "" {
 		id = "kf"

@@ -20,7 +20,7 @@ type Property struct {
 const (
 	BootstrapServers = "bootstrap.servers"
 	// With this one the client talks to the controllers at these addresses, whatever
-	// the servers are.
+	// the servers are, if Options.Controllers allows it.
 	BootstrapControllers = "bootstrap.controllers"
 	ClientID             = "client.id"
 )

@@ -31,6 +31,7 @@ func (c *Connection) Complete(only int, list func(context.Context, *client.Clien
 		// The shell draws the line that is typed: nobody asks, and nothing complains.
 		silent := *c
 		silent.env = &cli.Env{Environ: c.env.Environ, Stderr: io.Discard, Now: c.env.Now, Build: c.env.Build}
+		silent.controllers = asksControllers(cmd)
 		silent.settings, silent.timeout = settings, min(c.timeout, cli.Timeout(completionTime))
 		ctx, cancel := context.WithTimeout(cmd.Context(), completionTime)
 		defer cancel()

@@ -33,17 +33,22 @@ func (f *Flags) Add(env *cli.Env, cmd *cobra.Command, fs *pflag.FlagSet) {
 	_ = cmd.RegisterFlagCompletionFunc("property", completeProperties)
 }
 
+const controllerFlag = "bootstrap-controller"
+
+// asksControllers reports whether cmd has the flag of [Connection.ControllerFlag].
+func asksControllers(cmd *cobra.Command) bool { return cmd.Flags().Lookup(controllerFlag) != nil }
+
 // ControllerFlag gives cmd the flag --bootstrap-controller: it can ask the controllers
 // of a cluster as well as its brokers.
 func (c *Connection) ControllerFlag(cmd *cobra.Command) {
-	cmd.Flags().StringVar(&c.flags.Controllers, "bootstrap-controller", "", "ask the controllers at these `addresses`, host:port,…, instead of the brokers")
-	cli.NoFiles(cmd, "bootstrap-controller")
+	cmd.Flags().StringVar(&c.flags.Controllers, controllerFlag, "", "ask the controllers at these `addresses`, host:port,…, instead of the brokers")
+	cli.NoFiles(cmd, controllerFlag)
 }
 
 // in returns the flags with the knowledge of which were given in fs.
 func (f Flags) in(fs *pflag.FlagSet) Flags {
 	f.given = make(map[string]bool)
-	for _, name := range []string{"bootstrap-server", "bootstrap-controller", "command-config", "context"} {
+	for _, name := range []string{"bootstrap-server", controllerFlag, "command-config", "context"} {
 		flag := fs.Lookup(name)
 		f.given[name] = flag != nil && flag.Changed
 	}
@@ -57,7 +62,7 @@ func (f Flags) Given(fs *pflag.FlagSet) ([]Value, error) { return f.in(fs).value
 func (f Flags) values() ([]Value, error) {
 	var all []Value
 	for name, value := range map[string]string{
-		"bootstrap-server": f.Bootstrap, "bootstrap-controller": f.Controllers, "command-config": f.CommandConfig, "context": f.Context,
+		"bootstrap-server": f.Bootstrap, controllerFlag: f.Controllers, "command-config": f.CommandConfig, "context": f.Context,
 	} {
 		if f.given[name] && value == "" {
 			return nil, fmt.Errorf("--%s: the value is empty", name)

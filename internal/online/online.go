@@ -21,7 +21,8 @@ type Connection struct {
 	timeout cli.Timeout
 	yes     bool
 
-	settings *Settings // of the run, once they are known
+	settings    *Settings // of the run, once they are known
+	controllers bool      // the command can ask controllers, see ControllerFlag
 }
 
 // Connect gives the flags of a connection to parent and all its commands.
@@ -56,7 +57,7 @@ func (c *Connection) Watch(cmd *cobra.Command, do func(context.Context, *client.
 	for _, text := range settings.Warnings {
 		c.env.Warnf("%s", text)
 	}
-	c.settings = settings
+	c.settings, c.controllers = settings, asksControllers(cmd)
 	return c.watch(cmd.Context(), do)
 }
 
@@ -67,7 +68,7 @@ func (c *Connection) watch(ctx context.Context, do func(context.Context, *client
 	if err != nil {
 		return err
 	}
-	cl, err := client.New(client.Options{Properties: properties, Version: c.env.Build.Version, Getenv: c.env.Getenv, Timeout: timeout})
+	cl, err := client.New(client.Options{Properties: properties, Version: c.env.Build.Version, Getenv: c.env.Getenv, Timeout: timeout, Controllers: c.controllers})
 	if err != nil {
 		return cli.Usage(err)
 	}
