@@ -64,7 +64,8 @@ over what is set.
 NOW is what is committed, NEW what will be; REPLAYED and SKIPPED count offsets, of
 which compacted and transactional topics have more than records. An offset outside of
 the log is moved to the nearest in it, which NOTE says. A group that does not exist is
-created, if topics are named.
+created, if topics are named. The state and internal topics of a Kafka Streams
+application are not touched.
 
 --from-file takes the CSV of kafka-consumer-groups (topic,partition,offset, or
 group,topic,partition,offset), CSV with a heading that has columns of these names, or

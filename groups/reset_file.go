@@ -191,14 +191,16 @@ func shown(c *resetplan.Commit) string {
 	return fmt.Sprint(c.Offset)
 }
 
-// writePlan writes what is to be done to a file of its own, before it is done.
+// writePlan writes what is to be done to a file of its own, before it is done. Groups
+// that are in use are left out if it is done at once: an undo must not touch what was
+// never done.
 func (r *reset) writePlan() error {
 	if r.opts.PlanTo == "" {
 		return nil
 	}
 	plan := resetplan.Plan{ClusterID: r.cluster, Created: r.env.Now().UTC().Truncate(time.Millisecond), Scenario: r.opts.scenario()}
 	for _, g := range r.groups {
-		if g.err != nil {
+		if g.err != nil || r.opts.Execute && g.busy != nil {
 			continue
 		}
 		saved := resetplan.Group{Group: g.ID}
