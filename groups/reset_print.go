@@ -3,7 +3,6 @@ package groups
 import (
 	"errors"
 	"fmt"
-	"strconv"
 
 	"kf/internal/render"
 	"kf/internal/resetplan"
@@ -15,7 +14,7 @@ type resetRow struct {
 	Partition int32   `col:"partition"`
 	Now       *int64  `col:"now"` // null: nothing committed
 	New       *int64  `col:"new"` // null: the commit is taken away, or an error
-	Change    signed  `col:"change"`
+	Change    *int64  `col:"change"`
 	Replayed  *int64  `col:"replayed"` // offsets; null if that depends on the consumer
 	Skipped   *int64  `col:"skipped"`
 	Note      *string `col:"note"`
@@ -24,31 +23,6 @@ type resetRow struct {
 	End       *int64  `col:"log_end_offset,data"`
 	Executed  bool    `col:"executed,data"`
 	Error     *string `col:"error,data"`
-}
-
-// signed is a number that shows its sign in text; null if it is not known.
-type signed struct {
-	n     int64
-	known bool
-}
-
-// IsNumber aligns it to the right.
-func (*signed) IsNumber() {}
-
-// AppendJSON implements render.Value.
-func (s *signed) AppendJSON(dst []byte) []byte {
-	if !s.known {
-		return append(dst, "null"...)
-	}
-	return strconv.AppendInt(dst, s.n, 10)
-}
-
-// AppendText implements render.Value.
-func (s *signed) AppendText(dst []byte) ([]byte, bool) {
-	if s.n > 0 {
-		dst = append(dst, '+')
-	}
-	return strconv.AppendInt(dst, s.n, 10), s.known
 }
 
 // print prints the rows, or Kafka's CSV.
@@ -81,7 +55,9 @@ func newResetRow(m *resetplan.Move, done bool) resetRow {
 	if m.New != nil {
 		row.New, row.Wanted = &m.New.Offset, &m.Wanted
 	}
-	row.Change.n, row.Change.known = m.Change()
+	if change, ok := m.Change(); ok {
+		row.Change = &change
+	}
 	if replayed, skipped, ok := m.Records(); ok {
 		row.Replayed, row.Skipped = &replayed, &skipped
 	}
