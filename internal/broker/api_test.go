@@ -95,6 +95,7 @@ func TestEveryVersion(t *testing.T) {
 		22: func(int16) kmsg.Request { return initProducer(nil, 0, -1, -1)(s, errorCase{}).(kmsg.Request) },
 		23: func(int16) kmsg.Request { return epochEnd("t", -1, 0)(s, errorCase{}).(kmsg.Request) },
 		32: func(int16) kmsg.Request { return describing(topicKind, "t")(s, errorCase{}).(kmsg.Request) },
+		35: func(int16) kmsg.Request { return kmsg.NewPtrDescribeLogDirsRequest() },
 		37: func(v int16) kmsg.Request {
 			q := kmsg.NewPtrCreatePartitionsRequest()
 			t := kmsg.NewCreatePartitionsRequestTopic()
