@@ -441,6 +441,7 @@ func (b *Broker) listen() error {
 		b.log.Info("listening", "listener", l.Name, "address", nl.Addr(), "advertised", net.JoinHostPort(e.Host, strconv.Itoa(int(e.Port))))
 	}
 	b.server = newServer(b.apis, b.limits(), b.log, listeners)
+	b.o.Properties = b.shownProperties(listeners)
 	return nil
 }
 

@@ -4,6 +4,7 @@ import (
 	"maps"
 	"math"
 	"strconv"
+	"strings"
 
 	"kf/internal/format/codec"
 	"kf/internal/image"
@@ -16,6 +17,24 @@ import (
 type topicConfig struct {
 	log               storage.Config
 	minInsyncReplicas int
+}
+
+// shownProperties are the properties of the broker with those that other options stand
+// for, so that DescribeConfigs shows what a server.properties of Kafka would have to say.
+func (b *Broker) shownProperties(listeners []*listener) map[string]string {
+	all := make(map[string]string)
+	maps.Copy(all, b.o.Properties)
+	all["node.id"], all["broker.id"] = itoa(b.node), itoa(b.node)
+	all["log.dirs"] = strings.Join(b.o.Dirs, ",")
+	if all["process.roles"] == "" {
+		all["process.roles"] = "broker,controller"
+	}
+	var addresses []string
+	for _, l := range listeners {
+		addresses = append(addresses, l.name+"://"+l.Addr().String())
+	}
+	all["listeners"] = strings.Join(addresses, ",")
+	return all
 }
 
 // settingsOf returns what is set for a broker: in its file, and in the image.

@@ -54,6 +54,27 @@ func TestTopicEntries(t *testing.T) {
 	}
 }
 
+// TestShownProperties tests that a broker shows what its options say as settings, and
+// where it really listens.
+func TestShownProperties(t *testing.T) {
+	dirs := []string{t.TempDir(), t.TempDir()}
+	b := startBroker(t, Options{NodeID: 7, Dirs: dirs, Properties: map[string]string{"listeners": "PLAINTEXT://:9092", "num.partitions": "3"}})
+	want := map[string]string{
+		"node.id": "7", "broker.id": "7", "process.roles": "broker,controller", "log.dirs": dirs[0] + "," + dirs[1],
+		"listeners": "PLAINTEXT://" + b.Addr(), "num.partitions": "3",
+	}
+	for _, e := range brokerEntries(b.settings.Load()) {
+		text, ok := want[e.key.Name]
+		delete(want, e.key.Name)
+		if static := e.value.Source == kafkaconf.FromFile; static != ok || ok && e.value.Text != text {
+			t.Errorf("%s is %q of source %d, want %q", e.key.Name, e.value.Text, e.value.Source, text)
+		}
+	}
+	if len(want) > 0 {
+		t.Errorf("not shown: %v", want)
+	}
+}
+
 // TestKeysAreHeeded: a broker key that kafkaconf lists as heeded is read
 // somewhere, or is the default of a topic key, or default or bound of a group key.
 func TestKeysAreHeeded(t *testing.T) {
