@@ -27,14 +27,15 @@ var paths = []string{
 func (set *Settings) properties(ctx context.Context, env *cli.Env, timeout time.Duration) (client.Properties, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, timeout, fmt.Errorf("--timeout is %v: %w", timeout, context.DeadlineExceeded))
 	defer cancel()
+	finder := contexts.Finder{Getenv: env.Getenv, Environ: env.Environ, Stderr: env.Stderr}
+	if env.StdinTTY { // else it may be what the command is to read
+		finder.Stdin = env.Stdin
+	}
 	all := make(client.Properties)
 	for _, u := range set.Values {
 		p := client.Property{Value: u.Value.Value, Origin: u.Origin}
 		if u.Ref != nil {
-			finder := contexts.Finder{
-				Getenv: env.Getenv, Environ: env.Environ, Stdin: env.Stdin, Stderr: env.Stderr,
-				Path: func(path string) string { return u.path(env, path) },
-			}
+			finder.Path = func(path string) string { return u.path(env, path) }
 			secret, err := finder.Find(ctx, u.Name, u.Ref)
 			if err != nil {
 				return nil, fmt.Errorf("%s: %s: %w", u.Origin, u.Name, err)
