@@ -125,8 +125,8 @@ type Remark struct {
 
 func (r Remark) String() string { return fmt.Sprintf("%s: %s: %s", r.Origin, r.Name, r.Text) }
 
-// idle says which of the properties do nothing in kf.
-func (p Properties) idle() []Remark {
+// Idle says which of the properties do nothing in kf, though Java clients have them.
+func (p Properties) Idle() []Remark {
 	var all []Remark
 	for _, name := range slices.Sorted(maps.Keys(p)) {
 		r := Remark{Name: name, Origin: p[name].Origin}

@@ -33,7 +33,7 @@ func (o *Options) plan() (*plan, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &settings{props: props, remarks: o.Properties.idle()}
+	s := &settings{props: props, remarks: o.Properties.Idle()}
 	from, controllers := BootstrapServers, s.set(BootstrapControllers)
 	if controllers {
 		from = BootstrapControllers

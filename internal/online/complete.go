@@ -28,23 +28,21 @@ func (c *Connection) Complete(only int, list func(context.Context, *client.Clien
 		if err != nil {
 			return nil, cobra.ShellCompDirectiveNoFileComp
 		}
-		// The shell draws the line that is typed: nobody asks, and nothing complains.
-		silent := *c
-		silent.env = &cli.Env{Environ: c.env.Environ, Stderr: io.Discard, Now: c.env.Now, Build: c.env.Build}
-		silent.controllers = asksControllers(cmd)
-		silent.settings, silent.timeout = settings, min(c.timeout, cli.Timeout(completionTime))
-		ctx, cancel := context.WithTimeout(cmd.Context(), completionTime)
+		timeout := min(time.Duration(c.timeout), completionTime)
+		ctx, cancel := context.WithTimeout(cmd.Context(), timeout)
 		defer cancel()
-		var fit []string
-		_ = silent.watch(ctx, func(ctx context.Context, cl *client.Client) error {
-			all, err := list(ctx, cl)
-			if only < 0 { // one after the other, each once
-				all = slices.DeleteFunc(all, func(name string) bool { return slices.Contains(args, name) })
-			}
-			fit = offer(all, typed)
-			return err
-		})
-		return fit, cobra.ShellCompDirectiveNoFileComp
+		// The shell draws the line that is typed: nobody asks, and nothing complains.
+		silent := &cli.Env{Environ: c.env.Environ, Stderr: io.Discard, Now: c.env.Now, Build: c.env.Build}
+		cl, err := settings.client(ctx, silent, client.Options{Timeout: timeout, Controllers: asksControllers(cmd)})
+		if err != nil {
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
+		defer cl.Close()
+		all, _ := list(ctx, cl)
+		if only < 0 { // one after the other, each once
+			all = slices.DeleteFunc(all, func(name string) bool { return slices.Contains(args, name) })
+		}
+		return offer(all, typed), cobra.ShellCompDirectiveNoFileComp
 	}
 }
 
@@ -121,7 +119,7 @@ func completeProperties(_ *cobra.Command, _ []string, typed string) ([]string, c
 	name, _, valued := strings.Cut(typed, "=")
 	var fit []string
 	if !valued {
-		for _, property := range known {
+		for _, property := range known() {
 			if strings.HasPrefix(property, typed) {
 				fit = append(fit, property+"=")
 			}

@@ -4,26 +4,36 @@ import (
 	"fmt"
 	"slices"
 
+	"kf/internal/cli"
 	"kf/internal/client"
 )
 
-// known are the properties that Java clients take, and sasl.username and
-// sasl.password, which are kf's own; sorted.
-var known = func() []string {
-	all := append(client.Names(), saslUsername, saslPassword)
+// own are properties of kf, which Java clients do not have.
+var own = []string{saslPassword, saslUsername}
+
+// Known reports whether a property of this name can be set.
+func Known(name string) bool { return slices.Contains(own, name) || client.Known(name) }
+
+// known returns all properties that can be set, sorted.
+func known() []string {
+	all := append(client.Names(), own...)
 	slices.Sort(all)
 	return all
-}()
-
-// Known reports whether a client of Kafka has a property of this name.
-func Known(name string) bool {
-	return client.Known(name) || name == saslUsername || name == saslPassword
 }
 
-// Unknown is the error of a name that is no property of Kafka's clients.
-func Unknown(name string) error {
-	if meant := client.Meant(name); meant != "" {
-		return fmt.Errorf("Kafka's clients have no property %q: did you mean %s?", name, meant)
+// meant returns what a name that is not known was probably to be, "" if that cannot be
+// said.
+func meant(name string) string {
+	if near := cli.Nearest(name, own); near != "" {
+		return near
 	}
-	return fmt.Errorf("Kafka's clients have no property %q", name)
+	return client.Meant(name)
+}
+
+// Unknown is the error of a name that is no property.
+func Unknown(name string) error {
+	if meant := meant(name); meant != "" {
+		return fmt.Errorf("%s is no property of Kafka's clients: did you mean %s?", name, meant)
+	}
+	return fmt.Errorf("%s is no property of Kafka's clients", name)
 }

@@ -12,6 +12,7 @@ import (
 
 	"kf/internal/cli"
 	"kf/internal/client"
+	"kf/internal/config"
 )
 
 // A Connection is how the commands of one parent reach their cluster.
@@ -21,8 +22,7 @@ type Connection struct {
 	timeout cli.Timeout
 	yes     bool
 
-	settings    *Settings // of the run, once they are known
-	controllers bool      // the command can ask controllers, see ControllerFlag
+	settings *Settings // of the run, once they are known
 }
 
 // Connect gives the flags of a connection to parent and all its commands.
@@ -57,25 +57,20 @@ func (c *Connection) Watch(cmd *cobra.Command, do func(context.Context, *client.
 	for _, text := range settings.Warnings {
 		c.env.Warnf("%s", text)
 	}
-	c.settings, c.controllers = settings, asksControllers(cmd)
-	return c.watch(cmd.Context(), do)
-}
-
-// watch needs the settings.
-func (c *Connection) watch(ctx context.Context, do func(context.Context, *client.Client) error) error {
-	timeout := time.Duration(c.timeout)
-	properties, err := c.settings.properties(ctx, c.env, timeout)
+	c.settings = settings
+	opt := client.Options{Timeout: time.Duration(c.timeout), Controllers: asksControllers(cmd)}
+	if config.Origin(cmd.Flag("timeout")) == config.Default {
+		opt.Timeout = 0 // default.api.timeout.ms may say it
+	}
+	ctx := cmd.Context()
+	cl, err := settings.client(ctx, c.env, opt)
 	if err != nil {
 		return err
-	}
-	cl, err := client.New(client.Options{Properties: properties, Version: c.env.Build.Version, Getenv: c.env.Getenv, Timeout: timeout, Controllers: c.controllers})
-	if err != nil {
-		return cli.Usage(err)
 	}
 	defer cl.Close()
 	for _, r := range cl.Remarks() {
 		if r.Warning {
-			c.env.Warnf("%s", r)
+			c.env.Warnf("%v", r)
 		}
 	}
 	return cl.Explain(ctx, do(ctx, cl))

@@ -16,8 +16,15 @@ import (
 )
 
 func TestKnown(t *testing.T) {
-	if !slices.IsSorted(known) {
-		t.Error("the list of properties is not sorted")
+	for name, want := range map[string]string{
+		"sasl.pasword":      ": did you mean sasl.password?",
+		"ssl.trustore.type": ": did you mean ssl.truststore.type?",
+		"ssl.ca.location":   ": did you mean ssl.truststore.location?", // its name in librdkafka
+		"zookeeper.connect": "",
+	} {
+		if got := Unknown(name).Error(); got != name+" is no property of Kafka's clients"+want {
+			t.Errorf("got %s", got)
+		}
 	}
 	for _, name := range append(slices.Clone(paths), securityProtocol, saslUsername, saslPassword, saslJAAS) {
 		if !Known(name) {

@@ -1,6 +1,7 @@
 package online
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -20,6 +21,17 @@ import (
 var paths = []string{
 	"sasl.oauthbearer.assertion.file", "sasl.oauthbearer.assertion.private.key.file", "sasl.oauthbearer.assertion.template.file",
 	"ssl.keystore.location", "ssl.truststore.location",
+}
+
+// client returns a client of the cluster, with opt for what is no property.
+func (set *Settings) client(ctx context.Context, env *cli.Env, opt client.Options) (*client.Client, error) {
+	var err error
+	if opt.Properties, err = set.properties(ctx, env, cmp.Or(opt.Timeout, client.DefaultTimeout)); err != nil {
+		return nil, err
+	}
+	opt.Version, opt.Getenv = env.Build.Version, env.Getenv
+	cl, err := client.New(opt)
+	return cl, cli.Usage(err)
 }
 
 // properties returns the values in force as the client takes them: with the secrets

@@ -9,6 +9,7 @@ import (
 
 	"kf/internal/cli"
 	"kf/internal/client"
+	"kf/internal/config"
 	"kf/internal/contexts"
 )
 
@@ -174,7 +175,7 @@ func (s *sources) fallback() []Value {
 	if v := s.env.Getenv(envKafkaServers); v != "" {
 		return []Value{{Name: client.BootstrapServers, Value: v, Origin: envKafkaServers}}
 	}
-	return []Value{{Name: client.BootstrapServers, Value: defaultServers, Origin: "default"}}
+	return []Value{{Name: client.BootstrapServers, Value: defaultServers, Origin: config.Default}}
 }
 
 // context returns the values of a context, which becomes that of set.

@@ -142,7 +142,7 @@ func TestResolveErrors(t *testing.T) {
 		{"misspelt", world{contexts: twoContexts, vars: []string{"KF_CONTEXT=prdo"}}, `KF_CONTEXT: no context "prdo": did you mean prod?`},
 		{"unknown", world{contexts: twoContexts, project: "context: other\n"}, `DIR/.kf.yaml: line 1: no context "other" (there are dev, prod)`},
 		{"current", world{contexts: "current: gone" + twoContexts}, `DIR/xdg/kf/contexts.yaml: current: no context "gone" (there are dev, prod)`},
-		{"property", world{flags: Flags{Properties: []string{"sasl.mechansim=PLAIN"}}}, `-X: Kafka's clients have no property "sasl.mechansim": did you mean sasl.mechanism?`},
+		{"property", world{flags: Flags{Properties: []string{"sasl.mechansim=PLAIN"}}}, `-X: sasl.mechansim is no property of Kafka's clients: did you mean sasl.mechanism?`},
 		{"no value", world{flags: Flags{Properties: []string{"hunter2"}}}, `-X: want key=value, such as -X security.protocol=SSL`},
 		{"no file", world{flags: Flags{CommandConfig: "missing"}}, `--command-config: open missing: no such file or directory`},
 		{"no file of a variable", world{vars: []string{"KF_COMMAND_CONFIG=missing"}}, `KF_COMMAND_CONFIG: open missing: no such file or directory`},
@@ -170,8 +170,8 @@ func TestResolveErrors(t *testing.T) {
 func TestWarnings(t *testing.T) {
 	set, _, err := world{vars: []string{"KF_SASL_MECHANSIM=PLAIN", "KF_FIXTURES=x", "KF_SSL_TRUSTORE_LOCATION=y"}}.resolve(t)
 	want := []string{
-		"KF_SASL_MECHANSIM: Kafka's clients have no property sasl.mechansim: did you mean KF_SASL_MECHANISM?",
-		"KF_SSL_TRUSTORE_LOCATION: Kafka's clients have no property ssl.trustore.location: did you mean KF_SSL_TRUSTSTORE_LOCATION?",
+		"KF_SASL_MECHANSIM: sasl.mechansim is no property of Kafka's clients: did you mean KF_SASL_MECHANISM?",
+		"KF_SSL_TRUSTORE_LOCATION: ssl.trustore.location is no property of Kafka's clients: did you mean KF_SSL_TRUSTSTORE_LOCATION?",
 	}
 	if err != nil || !reflect.DeepEqual(set.Warnings, want) {
 		t.Errorf("got %q, %v", set.Warnings, err)

@@ -74,8 +74,8 @@ func (s *sources) environment() (all []Value, warnings []string, err error) {
 		property := strings.ToLower(strings.ReplaceAll(rest, "_", "."))
 		if Known(property) {
 			all = append(all, Value{Name: property, Value: s.env.Getenv(name), Origin: name})
-		} else if near := cli.Nearest(property, known); near != "" {
-			warnings = append(warnings, fmt.Sprintf("%s: Kafka's clients have no property %s: did you mean %s?", name, property, EnvName(near)))
+		} else if near := cli.Nearest(property, known()); near != "" {
+			warnings = append(warnings, fmt.Sprintf("%s: %s is no property of Kafka's clients: did you mean %s?", name, property, EnvName(near)))
 		}
 	}
 	slices.Sort(warnings)
