@@ -186,7 +186,7 @@ func TestMigrate(t *testing.T) {
 			args = append(args[2:], args[:2]...)
 		}
 		c, rest, err := cmd.NewRoot(&cli.Env{}).Find(args)
-		if err != nil || c.HasSubCommands() {
+		if err != nil || !c.HasParent() {
 			t.Errorf("%s: no such command: %v", found[1], err)
 			continue
 		}
