@@ -159,6 +159,7 @@ func TestOnline(t *testing.T) {
 			t.Errorf("kf: exit %d\n%s%sKafka:\n%s", got.exit, got.stdout, got.stderr, want.stdout)
 		}
 	})
+	t.Run("topics", c.onlineTopics)
 	t.Run("groups", c.onlineGroups)
 	t.Run("configs", func(t *testing.T) { onlineConfigs(t, c) })
 	t.Run("reset", c.onlineReset)

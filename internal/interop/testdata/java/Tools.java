@@ -26,6 +26,9 @@ public class Tools {
         }
     }
 
+    // The first wish of a tool to end; some catch it, and exit again, with another code.
+    private static Exited exited;
+
     private static byte[] bytes(DataInputStream in) throws java.io.IOException {
         return in.readNBytes(in.readInt());
     }
@@ -33,12 +36,14 @@ public class Tools {
     public static void main(String[] args) throws Exception {
         var in = new DataInputStream(new java.io.BufferedInputStream(System.in));
         var out = new DataOutputStream(new java.io.BufferedOutputStream(System.out));
-        Exit.setExitProcedure((code, message) -> {
-            throw new Exited(code);
-        });
-        Exit.setHaltProcedure((code, message) -> {
-            throw new Exited(code);
-        });
+        Exit.Procedure exit = (code, message) -> {
+            if (exited == null) {
+                exited = new Exited(code);
+            }
+            throw exited;
+        };
+        Exit.setExitProcedure(exit);
+        Exit.setHaltProcedure(exit);
         while (true) {
             String tool;
             try {
@@ -65,12 +70,13 @@ public class Tools {
     private static int run(String tool, String[] args, OutputStream stdout, OutputStream stderr) {
         System.setOut(new PrintStream(stdout, false, StandardCharsets.UTF_8));
         System.setErr(new PrintStream(stderr, false, StandardCharsets.UTF_8));
+        exited = null;
         try {
             Class.forName(tool).getMethod("main", String[].class).invoke(null, (Object) args);
-            return 0;
+            return exited == null ? 0 : exited.code;
         } catch (InvocationTargetException e) {
             if (e.getCause() instanceof Exited) {
-                return ((Exited) e.getCause()).code;
+                return exited.code;
             }
             System.err.print("Exception in thread \"main\" ");
             e.getCause().printStackTrace();
