@@ -136,7 +136,7 @@ func (f *facts) problem(e *ConnectError) (what, hint string) {
 		return what, fmt.Sprintf("security.protocol=%s does not go with it", mine)
 	case f.tls && !withTLS(mine):
 		return "it speaks TLS", "set security.protocol to SSL, or SASL_SSL"
-	case f.controller:
+	case f.controller && !e.reach.controllers:
 		return "it is a controller of KRaft", "give the address of a broker"
 	}
 	return "", ""

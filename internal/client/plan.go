@@ -50,7 +50,7 @@ func (o *Options) plan() (*plan, error) {
 		p.timeout = s.millis("default.api.timeout.ms", DefaultTimeout, leastTimeout, math.MaxInt32*time.Millisecond)
 	}
 	p.reach = s.reach(seeds, p.timeout)
-	p.reach.origin = props[from].Origin
+	p.reach.origin, p.reach.controllers = props[from].Origin, controllers
 	id := s.get(ClientID)
 	if id == "" {
 		id = "kf"

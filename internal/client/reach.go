@@ -29,18 +29,19 @@ const stagger = 300 * time.Millisecond
 // A reach makes the connections of a client, and remembers what went wrong with them.
 // It is a kgo hook.
 type reach struct {
-	seeds      []string
-	origin     string // of bootstrap.servers
-	canonical  bool   // ask for the names of the seeds first
-	protocol   string // security.protocol
-	secure     *secure
-	credential *credential
-	setup      time.Duration           // for a connection with its TLS handshake, and for its first answer
-	patient    time.Duration           // see refusedFor
-	backoff    func(int) time.Duration // between attempts
-	receive    int                     // buffer sizes, -1: as the system has them
-	send       int
-	props      Properties
+	seeds       []string
+	origin      string // of bootstrap.servers
+	controllers bool   // they are controllers
+	canonical   bool   // ask for the names of the seeds first
+	protocol    string // security.protocol
+	secure      *secure
+	credential  *credential
+	setup       time.Duration           // for a connection with its TLS handshake, and for its first answer
+	patient     time.Duration           // see refusedFor
+	backoff     func(int) time.Duration // between attempts
+	receive     int                     // buffer sizes, -1: as the system has them
+	send        int
+	props       Properties
 
 	mu      sync.Mutex
 	failing map[string]time.Time // addresses that refuse, since when
