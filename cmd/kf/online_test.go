@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"io"
+	"net"
 	"os"
 	"os/exec"
 	"strconv"
@@ -26,8 +27,31 @@ import (
 //	join PROTOCOL GROUP CLIENT TOPIC...   a consumer that stays in the group until the script ends, once it has
 //	                                      partitions; the protocol is classic or consumer
 //	leave CLIENT                          makes a consumer leave its group
+//	silent NAME                           sets a variable to an address that takes connections and answers nothing
+//	refusing NAME                         sets a variable to an address that refuses connections
 var onlineCommands = map[string]func(*testscript.TestScript, bool, []string){
 	"serve": serveScript, "produce": produceScript, "commit": commitScript, "join": joinScript, "leave": leaveScript,
+	"silent": silentScript, "refusing": refusingScript,
+}
+
+func silentScript(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 1 {
+		ts.Fatalf("usage: silent NAME")
+	}
+	l, err := net.Listen("tcp", "127.0.0.1:0") // the system takes connections until it has a queue of them
+	ts.Check(err)
+	ts.Defer(func() { l.Close() })
+	ts.Setenv(args[0], l.Addr().String())
+}
+
+func refusingScript(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 1 {
+		ts.Fatalf("usage: refusing NAME")
+	}
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	ts.Check(err)
+	ts.Check(l.Close())
+	ts.Setenv(args[0], l.Addr().String())
 }
 
 func serveScript(ts *testscript.TestScript, neg bool, args []string) {

@@ -133,11 +133,19 @@ func (f *facts) problem(e *ConnectError) (what, hint string) {
 		if f.sasl {
 			what += " and sasl.mechanism " + strings.Join(f.mechanisms, ", ")
 		}
-		return what, fmt.Sprintf("security.protocol=%s does not go with it", mine)
+		return what, fmt.Sprintf("here security.protocol is %s%s", mine, e.reach.from("security.protocol"))
 	case f.tls && !withTLS(mine):
 		return "it speaks TLS", "set security.protocol to SSL, or SASL_SSL"
 	case f.controller && !e.reach.controllers:
 		return "it is a controller of KRaft", "give the address of a broker"
 	}
 	return "", ""
+}
+
+// from says in brackets where a property was found, or that it was not.
+func (r *reach) from(name string) string {
+	if p, ok := r.props[name]; ok {
+		return " (from " + p.Origin + ")"
+	}
+	return ", as by default"
 }
