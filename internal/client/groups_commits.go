@@ -157,7 +157,11 @@ func (c *Client) topicNames(ctx context.Context, answers map[string][]kmsg.Offse
 	if len(q.Topics) == 0 {
 		return names, nil
 	}
-	answer, err := q.RequestWith(ctx, c.kgo)
+	var answer *kmsg.MetadataResponse
+	err := anyBroker(ctx, func(ctx context.Context) (err error) {
+		answer, err = q.RequestWith(ctx, c.kgo)
+		return err
+	})
 	if err != nil {
 		return names, fmt.Errorf("the names of topics: %w", err)
 	}

@@ -61,6 +61,24 @@ func patience(ctx context.Context) (context.Context, context.CancelFunc) {
 	return context.WithTimeoutCause(ctx, d, fmt.Errorf("no answer within %v: %w", d.Round(100*time.Millisecond), context.DeadlineExceeded))
 }
 
+// anyBroker asks a question that any broker can answer. One that does not answer in
+// time is not asked again: franz-go takes brokers in turn.
+func anyBroker(ctx context.Context, ask func(context.Context) error) (err error) {
+	for range 3 {
+		some, cancel := patience(ctx)
+		err = ask(some)
+		late := some.Err() != nil
+		if err != nil && late {
+			err = context.Cause(some)
+		}
+		cancel()
+		if err == nil || !late || ctx.Err() != nil {
+			break
+		}
+	}
+	return err
+}
+
 // A groupQuestion asks a broker about groups that it coordinates. The error is that
 // of the broker; failed holds those of single groups.
 type groupQuestion func(ctx context.Context, b *kgo.Broker, groups []string) (failed map[string]error, err error)
@@ -165,11 +183,12 @@ func (c *Client) findCoordinators(ctx context.Context, groups []string) map[stri
 	if len(q.CoordinatorKeys) == 0 {
 		return failed
 	}
-	answer, err := q.RequestWith(ctx, c.kgo)
+	var answer *kmsg.FindCoordinatorResponse
+	err := anyBroker(ctx, func(ctx context.Context) (err error) {
+		answer, err = q.RequestWith(ctx, c.kgo)
+		return err
+	})
 	if err != nil {
-		if ctx.Err() != nil {
-			err = context.Cause(ctx)
-		}
 		for g := range failed {
 			failed[g] = err
 		}

@@ -14,15 +14,17 @@ func (c *Client) Partitions(ctx context.Context, topics []string) (kadm.TopicsSe
 	if len(topics) == 0 {
 		return set, nil
 	}
-	ctx, cancel := patience(ctx)
-	defer cancel()
 	q := kmsg.NewPtrMetadataRequest()
 	for _, topic := range topics {
 		t := kmsg.NewMetadataRequestTopic()
 		t.Topic = kmsg.StringPtr(topic)
 		q.Topics = append(q.Topics, t)
 	}
-	answer, err := c.kgo.RequestCachedMetadata(ctx, q, 0)
+	var answer *kmsg.MetadataResponse
+	err := anyBroker(ctx, func(ctx context.Context) (err error) {
+		answer, err = c.kgo.RequestCachedMetadata(ctx, q, 0)
+		return err
+	})
 	if err != nil {
 		return set, err
 	}
