@@ -50,6 +50,11 @@ var modules = map[string]string{
 	"SCRAM-SHA-512": "org.apache.kafka.common.security.scram.ScramLoginModule",
 }
 
+// bearerModule is the login module of OAUTHBEARER.
+//
+// Source: Kafka 4.4.0, OAuthBearerLoginModule.java.
+const bearerModule = "org.apache.kafka.common.security.oauthbearer.OAuthBearerLoginModule"
+
 // jaas returns the line of JAAS for a user.
 func jaas(mechanism, user, password string) (string, error) {
 	module, ok := modules[mechanism]
@@ -63,6 +68,6 @@ func jaas(mechanism, user, password string) (string, error) {
 	case password == "":
 		return "", fmt.Errorf("%s is missing beside %s", saslPassword, saslUsername)
 	}
-	quote := strings.NewReplacer(`\`, `\\`, `"`, `\"`)
+	quote := strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", `\n`, "\r", `\r`) // a quoted text ends with its line
 	return fmt.Sprintf(`%s required username="%s" password="%s";`, module, quote.Replace(user), quote.Replace(password)), nil
 }

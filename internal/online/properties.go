@@ -61,7 +61,8 @@ func (set *Settings) properties(ctx context.Context, env *cli.Env, timeout time.
 	return all, logIn(all)
 }
 
-// logIn replaces user and password by the line of JAAS that Java clients take.
+// logIn replaces user and password by the line of JAAS that Java clients take, and adds
+// that of OAUTHBEARER with a token endpoint, which could be no other.
 func logIn(all client.Properties) error {
 	user, password := all[saslUsername], all[saslPassword]
 	origin := user.Origin
@@ -70,7 +71,10 @@ func logIn(all client.Properties) error {
 	}
 	delete(all, saslUsername)
 	delete(all, saslPassword)
-	if origin == "" || !strings.HasPrefix(strings.ToUpper(all.Get(securityProtocol)), "SASL_") {
+	if endpoint := all["sasl.oauthbearer.token.endpoint.url"]; endpoint.Value != "" && all.Get(saslJAAS) == "" && strings.TrimSpace(all.Get("sasl.mechanism")) == "OAUTHBEARER" {
+		all[saslJAAS] = client.Property{Value: bearerModule + " required;", Origin: endpoint.Origin}
+	}
+	if origin == "" || !strings.HasPrefix(strings.ToUpper(strings.TrimSpace(all.Get(securityProtocol))), "SASL_") {
 		return nil // as a line of JAAS would be, without effect
 	}
 	line, err := jaas(strings.TrimSpace(all.Get("sasl.mechanism")), user.Value, password.Value)

@@ -230,6 +230,23 @@ func TestProperties(t *testing.T) {
 	}
 }
 
+// A client secret and a token endpoint are enough for OAUTHBEARER.
+func TestLoginWithToken(t *testing.T) {
+	for _, tt := range []struct{ endpoint, jaas, want string }{
+		{"https://idp/token", "", "org.apache.kafka.common.security.oauthbearer.OAuthBearerLoginModule required;"},
+		{"https://idp/token", "own", "own"},
+		{"", "", ""},
+	} {
+		all := client.Properties{
+			"security.protocol": {Value: "SASL_SSL"}, "sasl.mechanism": {Value: "OAUTHBEARER"},
+			"sasl.oauthbearer.token.endpoint.url": {Value: tt.endpoint}, "sasl.jaas.config": {Value: tt.jaas},
+		}
+		if err := logIn(all); err != nil || all.Get("sasl.jaas.config") != tt.want {
+			t.Errorf("%+v: got %q, %v", tt, all.Get("sasl.jaas.config"), err)
+		}
+	}
+}
+
 func TestLogin(t *testing.T) {
 	for _, tt := range []struct{ mechanism, user, password, want, err string }{
 		{"SCRAM-SHA-256", "a", "b", `org.apache.kafka.common.security.scram.ScramLoginModule required username="a" password="b";`, ""},
