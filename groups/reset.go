@@ -207,11 +207,10 @@ func (o *ResetOptions) Validate() error {
 type resetter interface {
 	lister
 	DescribeGroupsByID(ctx context.Context, ids []string) []client.Group
-	Commits(ctx context.Context, ids []string) map[string]client.GroupCommits
-	ShareOffsets(ctx context.Context, ids []string) map[string]client.ShareOffsets
+	commitAsker
 	Topics(ctx context.Context, names []string) (*client.Cluster, error)
 	ListOffsets(ctx context.Context, at int64, committed bool, of kadm.TopicsSet) (kadm.ListedOffsets, error)
-	CommitOffsets(ctx context.Context, group string, offsets kadm.Offsets) (kadm.OffsetResponses, error)
+	SetCommits(ctx context.Context, of map[string]kadm.Offsets) map[string]map[string]map[int32]error
 	DeleteOffsets(ctx context.Context, group string, of kadm.TopicsSet) (kadm.DeleteOffsetsResponses, error)
 	AlterShareGroupOffsets(ctx context.Context, group string, offsets kadm.Offsets) (kadm.AlterShareGroupOffsetsResponses, error)
 	DeleteShareGroupOffsets(ctx context.Context, group string, topics ...string) (kadm.DeleteShareGroupOffsetsResponses, error)

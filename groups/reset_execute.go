@@ -9,6 +9,7 @@ import (
 
 	"kf/internal/client"
 	"kf/internal/online"
+	"kf/internal/wire"
 )
 
 // execute moves the commits. No broker compares before it sets: so the groups are
@@ -25,9 +26,7 @@ func (r *reset) execute(ctx context.Context, allow func(online.Change) error) er
 	defer cancel()
 	r.lookAgain(ctx, todo)
 	todo = r.todo()
-	for _, g := range todo {
-		r.set(ctx, g)
-	}
+	r.set(ctx, todo)
 	now := r.ask(ctx, todo)
 	for _, g := range todo {
 		g.verify(now[g.ID])
@@ -91,43 +90,50 @@ func (r *reset) lookAgain(ctx context.Context, todo []*resetGroup) {
 	}
 }
 
-// set commits the new offsets of a group, and takes away those that are to be none.
-func (r *reset) set(ctx context.Context, g *resetGroup) {
+// set commits the new offsets of groups, and takes away those that are to be none.
+func (r *reset) set(ctx context.Context, todo []*resetGroup) {
+	commits := make(map[string]kadm.Offsets)
+	for _, g := range todo {
+		offsets, none := g.changes()
+		switch {
+		case len(offsets) == 0:
+		case g.Type == client.ShareGroup:
+			errs, err := r.cl.AlterShareGroupOffsets(ctx, g.ID, offsets)
+			g.fail(offsets.TopicsSet(), errs, err)
+		default:
+			commits[g.ID] = offsets
+		}
+		if len(none) > 0 {
+			errs, err := r.takeAway(ctx, g, none)
+			g.fail(none, errs, err)
+		}
+	}
+	if len(commits) == 0 {
+		return
+	}
+	answers := r.cl.SetCommits(ctx, commits)
+	for _, g := range todo {
+		g.fail(commits[g.ID].TopicsSet(), answers[g.ID], nil)
+	}
+}
+
+// changes returns what to commit, and what to take away.
+func (g *resetGroup) changes() (kadm.Offsets, kadm.TopicsSet) {
 	offsets, none := make(kadm.Offsets), make(kadm.TopicsSet)
 	for _, m := range g.moves {
 		switch {
 		case m.Err != nil:
 		case m.New != nil:
-			offsets.Add(kadm.Offset{Topic: m.Topic, Partition: m.Partition, At: m.New.Offset, LeaderEpoch: m.New.LeaderEpoch, Metadata: m.New.Metadata})
+			id, _ := wire.ParseUUID(m.TopicID) // none is all zeros, for brokers that have none
+			offsets.Add(kadm.Offset{
+				Topic: m.Topic, TopicID: kadm.TopicID(id), Partition: m.Partition,
+				At: m.New.Offset, LeaderEpoch: m.New.LeaderEpoch, Metadata: m.New.Metadata,
+			})
 		case m.Now != nil:
 			none.Add(m.Topic, m.Partition)
 		}
 	}
-	var errs map[string]map[int32]error
-	var err error
-	if len(offsets) > 0 {
-		errs, err = r.commit(ctx, g, offsets)
-		g.fail(offsets.TopicsSet(), errs, err)
-	}
-	if len(none) > 0 {
-		errs, err = r.takeAway(ctx, g, none)
-		g.fail(none, errs, err)
-	}
-}
-
-func (r *reset) commit(ctx context.Context, g *resetGroup, offsets kadm.Offsets) (map[string]map[int32]error, error) {
-	if g.Type == client.ShareGroup {
-		return r.cl.AlterShareGroupOffsets(ctx, g.ID, offsets)
-	}
-	answer, err := r.cl.CommitOffsets(ctx, g.ID, offsets)
-	errs := make(map[string]map[int32]error)
-	for topic, of := range answer {
-		errs[topic] = make(map[int32]error)
-		for p, o := range of {
-			errs[topic][p] = o.Err
-		}
-	}
-	return errs, err
+	return offsets, none
 }
 
 // errPartly says what the protocol of share groups cannot do.

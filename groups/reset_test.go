@@ -152,13 +152,16 @@ func (f *fake) set(group string, p int32, to *client.Commit) error {
 	return nil
 }
 
-func (f *fake) CommitOffsets(_ context.Context, group string, offsets kadm.Offsets) (kadm.OffsetResponses, error) {
-	f.calls = append(f.calls, "commit "+group)
-	answer := make(kadm.OffsetResponses)
-	offsets.Each(func(o kadm.Offset) {
-		answer.Add(kadm.OffsetResponse{Offset: o, Err: f.set(group, o.Partition, &client.Commit{Offset: o.At, LeaderEpoch: o.LeaderEpoch, Metadata: o.Metadata})})
-	})
-	return answer, nil
+func (f *fake) SetCommits(_ context.Context, of map[string]kadm.Offsets) map[string]map[string]map[int32]error {
+	answer := make(map[string]map[string]map[int32]error)
+	for group, offsets := range of {
+		f.calls = append(f.calls, "commit "+group)
+		answer[group] = map[string]map[int32]error{"t": make(map[int32]error)}
+		offsets.Each(func(o kadm.Offset) {
+			answer[group]["t"][o.Partition] = f.set(group, o.Partition, &client.Commit{Offset: o.At, LeaderEpoch: o.LeaderEpoch, Metadata: o.Metadata})
+		})
+	}
+	return answer
 }
 
 func (f *fake) DeleteOffsets(_ context.Context, group string, of kadm.TopicsSet) (kadm.DeleteOffsetsResponses, error) {

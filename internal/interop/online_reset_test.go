@@ -32,6 +32,7 @@ func (c *cluster) onlineReset(t *testing.T) {
 	t.Run("scenarios", func(t *testing.T) { c.sameResets(t, adm) })
 	t.Run("files", func(t *testing.T) { c.sameResetFiles(t, adm) })
 	t.Run("types", func(t *testing.T) { c.resetTypes(t, adm) })
+	t.Run("peek", func(t *testing.T) { c.peeks(t, adm) })
 }
 
 // makeResets makes two topics with three partitions: one with records of two times,
@@ -319,4 +320,64 @@ func (c *cluster) beatOnce(t *testing.T, ctx context.Context) {
 		t.Fatal(err)
 	}
 	must(streams.(*kmsg.StreamsGroupHeartbeatResponse).ErrorCode, nil)
+}
+
+// peeks looks at records around a commit, in batches of every codec, with a transaction
+// that was aborted and one that was not.
+func (c *cluster) peeks(t *testing.T, adm *kadm.Client) {
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	const topic = "peeked"
+	if _, err := adm.CreateTopic(ctx, 1, 3, nil, topic); err != nil {
+		t.Fatal(err)
+	}
+	seeds := kgo.SeedBrokers(strings.Split(c.bootstrap, ",")...)
+	for i, codec := range []kgo.CompressionCodec{kgo.NoCompression(), kgo.GzipCompression(), kgo.SnappyCompression(), kgo.Lz4Compression(), kgo.ZstdCompression()} {
+		cl := newClient(t, seeds, kgo.ProducerBatchCompression(codec), kgo.DefaultProduceTopic(topic))
+		for j := range 2 {
+			value := fmt.Appendf(nil, "%d", 2*i+j)
+			if err := cl.ProduceSync(ctx, &kgo.Record{Value: value, Headers: []kgo.RecordHeader{{Key: "h", Value: value}}}).FirstErr(); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	txn := newClient(t, seeds, kgo.TransactionalID("peek"), kgo.DefaultProduceTopic(topic))
+	for _, how := range []kgo.TransactionEndTry{kgo.TryAbort, kgo.TryCommit} {
+		if err := txn.BeginTransaction(); err != nil {
+			t.Fatal(err)
+		}
+		if err := txn.ProduceSync(ctx, &kgo.Record{Value: fmt.Appendf(nil, "commit %v", how)}).FirstErr(); err != nil {
+			t.Fatal(err)
+		}
+		if err := txn.EndTransaction(ctx, how); err != nil {
+			t.Fatal(err)
+		}
+	}
+	// 0 to 9, 10 aborted, 11 its marker, 12 committed, 13 its marker.
+	offsets := make(kadm.Offsets)
+	offsets.AddOffset(topic, 0, 9, -1)
+	if err := adm.CommitAllOffsets(ctx, "peeker", offsets); err != nil {
+		t.Fatal(err)
+	}
+	for _, tt := range []struct {
+		args []string
+		want string // offsets and states
+	}{
+		{[]string{"--before", "2", "--after", "5"}, "7 read,8 read,9 next,10 unread,12 unread"},
+		{[]string{"--before", "2", "--after", "5", "--read-committed"}, "7 read,8 read,9 next,12 unread"},
+		{[]string{"--before", "1000", "--after", "0"}, "0 read,1 read,2 read,3 read,4 read,5 read,6 read,7 read,8 read"},
+	} {
+		r := c.kf(append([]string{"groups", "peek", "peeker", "-o", "csv"}, tt.args...)...)
+		var got []string
+		for _, line := range strings.Split(strings.TrimSpace(r.stdout), "\n")[1:] {
+			fields := strings.Split(line, ",")
+			got = append(got, fields[2]+" "+fields[3])
+			if len(fields[2]) == 1 && (fields[6] != fields[2] || fields[7] != "h="+fields[2]) {
+				t.Errorf("%q: %s", tt.args, line)
+			}
+		}
+		if r.exit != 0 || strings.Join(got, ",") != tt.want {
+			t.Errorf("%q: exit %d, %s; want %s\n%s", tt.args, r.exit, strings.Join(got, ","), tt.want, r.stderr)
+		}
+	}
 }
