@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"slices"
+	"strings"
 	"sync"
 
 	"github.com/twmb/franz-go/pkg/kerr"
@@ -105,12 +106,17 @@ func (c *Client) askVersions(ctx context.Context, to *NodeVersions) error {
 	return nil
 }
 
-// apiName returns the name of an API, "" if kf does not know it.
+// kafkaNames makes Kafka's name of an API of that of kmsg.
+var kafkaNames = strings.NewReplacer(
+	"ACLs", "Acls", "SASL", "Sasl", "SCRAM", "Scram", "ProducerID", "ProducerId", "PartitionAssignments", "PartitionReassignments",
+)
+
+// apiName returns Kafka's name of an API, "" if kf does not know it.
 func apiName(key int16) string {
 	if kmsg.RequestForKey(key) == nil {
 		return ""
 	}
-	return kmsg.NameForKey(key)
+	return kafkaNames.Replace(kmsg.NameForKey(key))
 }
 
 // ourMax returns the highest version of an API that the client uses, -1 if it does

@@ -16,7 +16,7 @@ func (e *UnsupportedError) Unwrap() error { return e.Err }
 // request is not there.
 func serves(q kmsg.Request, err error) error {
 	if Unsupported(err) {
-		return &UnsupportedError{kmsg.NameForKey(q.Key()), err}
+		return &UnsupportedError{apiName(q.Key()), err}
 	}
 	return err
 }

@@ -15,6 +15,7 @@ import (
 // A cluster is three nodes of Kafka, each a broker in a rack of its own and a
 // controller, with the features of a new 4.4.
 type cluster struct {
+	t         testing.TB // of the test that has it: its nodes end with that
 	nodes     []*node
 	running   []*process // by index of the node
 	bootstrap string     // of all three
@@ -61,7 +62,7 @@ func threeNodes(t testing.TB) *cluster {
 func threeNodesBehind(t testing.TB, advertise func(broker string) string) *cluster {
 	t.Helper()
 	k := newKafka(t)
-	c := &cluster{tools: k.newTools(t, t.TempDir())}
+	c := &cluster{t: t, tools: k.newTools(t, t.TempDir())}
 	var voters, controllers, advertised []string
 	for i := range 3 {
 		controllers = append(controllers, freePort(t))
@@ -163,4 +164,5 @@ func TestOnline(t *testing.T) {
 	t.Run("groups", c.onlineGroups)
 	t.Run("configs", func(t *testing.T) { onlineConfigs(t, c) })
 	t.Run("reset", c.onlineReset)
+	t.Run("brokers", func(t *testing.T) { onlineBrokers(t, c) })
 }
