@@ -95,12 +95,12 @@ func Describe(ctx context.Context, env *cli.Env, cl describer, opts DescribeOpti
 	}
 	errs := []error{err}
 	view := newView(env, opts)
+	notes := &notes{env: env, many: len(ids) > manyGroups}
+	told := false
 	for some := range slices.Chunk(ids, batch) {
 		groups := cl.DescribeGroupsByID(ctx, some)
-		for _, g := range groups {
-			if g.Err == nil {
-				note(env, &g)
-			}
+		for i := range groups {
+			notes.add(&groups[i])
 		}
 		standings := make([]standing, 0, len(groups))
 		if view.offsets {
@@ -115,24 +115,49 @@ func Describe(ctx context.Context, env *cli.Env, cl describer, opts DescribeOpti
 				errs = append(errs, groupError(s.ID, s.err))
 				continue
 			}
+			told = true
 			if err := view.write(s); err != nil {
 				return err
 			}
 			errs = append(errs, doubts(env, s)...)
 		}
 	}
+	notes.close()
+	if !told && opts.Output == render.Table {
+		return errors.Join(errs...) // no headings over nothing
+	}
 	return errors.Join(append(errs, view.close())...)
 }
 
-// note says on stderr what the state of a group means for its rows.
-func note(env *cli.Env, g *client.Group) {
-	switch g.State {
-	case "Empty":
-		env.Notef("group %s has no active members", g.ID)
-	case "PreparingRebalance", "CompletingRebalance", "Assigning", "Reconciling":
-		env.Notef("group %s is rebalancing (%s): who reads what will change", g.ID, g.State)
-	case "NotReady":
-		env.Notef("group %s is not ready: topics that it reads or writes are missing", g.ID)
+// notes say on stderr what the states of groups mean for their rows. Of many groups
+// those without members are counted, not named.
+type notes struct {
+	env   *cli.Env
+	many  bool
+	empty int
+}
+
+// manyGroups is how many groups are named one by one.
+const manyGroups = 10
+
+func (n *notes) add(g *client.Group) {
+	switch {
+	case g.Err != nil:
+	case g.State == "Empty" && n.many:
+		n.empty++
+	case g.State == "Empty":
+		n.env.Notef("group %s has no active members", g.ID)
+	case g.State == "NotReady":
+		n.env.Notef("group %s is not ready: topics that it reads or writes are missing", g.ID)
+	case slices.Contains([]string{"PreparingRebalance", "CompletingRebalance", "Assigning", "Reconciling"}, g.State):
+		n.env.Notef("group %s is rebalancing (%s): who reads what will change", g.ID, g.State)
+	}
+}
+
+// close says what was counted.
+func (n *notes) close() {
+	if n.empty > 0 {
+		n.env.Notef("%d groups have no active members", n.empty)
 	}
 }
 

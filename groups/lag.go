@@ -172,6 +172,7 @@ func Lag(ctx context.Context, env *cli.Env, cl lagger, opts LagOptions) error {
 		return errors.Join(append(errs, err)...)
 	}
 	var met []error
+	notes, told := &notes{env: env, many: len(ids) > manyGroups}, false
 	rows := render.New[lagRow](env.Stdout, opts.Output, render.Options{Command: "groups lag", Color: env.ColorStdout()})
 	for i := range s.groups {
 		g := &s.groups[i]
@@ -179,9 +180,12 @@ func Lag(ctx context.Context, env *cli.Env, cl lagger, opts LagOptions) error {
 			errs = append(errs, groupError(g.ID, g.err))
 			continue
 		}
-		note(env, g.Group)
+		told = true
+		notes.add(g.Group)
 		errs = append(errs, doubts(env, g.standing)...)
-		g.explain(env)
+		if !notes.many {
+			g.explain(env)
+		}
 		var print []lagRow
 		if opts.failIf == nil {
 			print = g.rows(&opts)
@@ -199,8 +203,11 @@ func Lag(ctx context.Context, env *cli.Env, cl lagger, opts LagOptions) error {
 			}
 		}
 	}
-	if err := rows.Close(); err != nil {
-		return err
+	notes.close()
+	if told || opts.Output != render.Table { // no headings over nothing
+		if err := rows.Close(); err != nil {
+			return err
+		}
 	}
 	if len(met) == 0 {
 		return errors.Join(errs...)
@@ -272,6 +279,9 @@ func (g *groupSample) explain(env *cli.Env) {
 	}
 	if total.out == 0 && total.lag > 0 && g.Active() {
 		env.Notef("group %s has committed nothing between the samples: a longer --sample tells more if its consumers commit rarely", g.ID)
+	}
+	if total.lost > 0 {
+		env.Warnf("group %s: %d records were deleted before they were read", g.ID, int64(total.lost))
 	}
 	reasons := make(map[string][]*position)
 	for i := range g.partitions {

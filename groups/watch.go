@@ -106,7 +106,7 @@ func watchSample(env *cli.Env, s *sample, n int, opts *LagOptions, print watchRo
 			continue
 		}
 		if n == 0 {
-			note(env, g.Group)
+			(&notes{env: env}).add(g.Group)
 			g.explain(env)
 		}
 		if err := print.write(g, s.at); err != nil {

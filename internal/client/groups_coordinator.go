@@ -118,8 +118,9 @@ func (c *Client) askCoordinators(ctx context.Context, groups []string, ask group
 	return failed
 }
 
-// mayPass reports whether an error of a coordinator may be gone soon: all of the
-// connection, and some that brokers answer.
+// mayPass reports whether an error of a coordinator may be gone soon: some that brokers
+// answer, and all of the connection to it, for another broker may take its place. Where
+// no broker at all is reached franz-go has tried often enough.
 func mayPass(err error) bool {
 	if known, ok := errors.AsType[*kerr.Error](err); ok {
 		switch known {
@@ -128,7 +129,8 @@ func mayPass(err error) bool {
 		}
 		return false
 	}
-	return !errors.Is(err, context.DeadlineExceeded) && !errors.Is(err, context.Canceled)
+	_, coordinator := errors.AsType[*BrokerError](err)
+	return coordinator && !errors.Is(err, context.DeadlineExceeded) && !errors.Is(err, context.Canceled)
 }
 
 func (c *Client) askOnce(ctx context.Context, groups []string, ask groupQuestion) map[string]error {
