@@ -43,7 +43,8 @@ func (c *cluster) makeResets(t *testing.T) *kadm.Client {
 	defer cancel()
 	cl := newClient(t, kgo.SeedBrokers(strings.Split(c.bootstrap, ",")...), kgo.RecordPartitioner(kgo.ManualPartitioner()))
 	adm := kadm.NewClient(cl)
-	created, err := adm.CreateTopics(ctx, 3, 3, nil, resetTopic, resetLong)
+	forever := map[string]*string{"retention.ms": kadm.StringPtr("-1")} // the records are old
+	created, err := adm.CreateTopics(ctx, 3, 3, forever, resetTopic, resetLong)
 	if err == nil {
 		err = created.Error()
 	}
