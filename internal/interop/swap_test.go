@@ -25,6 +25,7 @@ func TestServe(t *testing.T) {
 	t.Run("no losses", s.noLosses)
 	t.Run("locked", s.locked)
 	t.Run("cleaned", s.cleaned)
+	t.Run("log dirs", s.logDirs)
 	t.Run("swap", func(t *testing.T) { s.swap(t, seed, 1, false) })
 	t.Run("swap after kill", func(t *testing.T) { s.swap(t, seed, 2, true) })
 }
