@@ -103,6 +103,7 @@ The flags of kafka-configs are known too: --add-config, --add-config-file and
 	}
 	cmd.MarkFlagsMutuallyExclusive("password-file", "password-env")
 	cmd.MarkFlagsMutuallyExclusive("from-file", "add-config-file")
+	conn.ControllerFlag(cmd)
 	selected.flags(cmd, conn)
 	flags.complete(cmd, conn, &selected)
 	conn.YesFlag(cmd)

@@ -105,7 +105,7 @@ func TestAlter(t *testing.T) {
 		{"nothing to delete", "group idle", nil, AlterOptions{DeleteAll: true}, "", "", "", "group:idle: nothing to change", 0},
 		{"broker", "broker 1 9", []change{del("log.cleaner.threads")}, AlterOptions{}, "delete log.cleaner.threads of broker:1",
 			"broker:1|log.cleaner.threads|2|3|DYNAMIC_DEFAULT_BROKER_CONFIG|changed\nbroker:9|log.cleaner.threads||||failed",
-			"alter 4:1, delete log.cleaner.threads=", "broker:9: there is no such broker: the cluster has 1, 2", 1},
+			"alter 4:1, delete log.cleaner.threads=", "broker:9: no node has this id: there are 1, 2", 1},
 		{"broker, by default only", "broker 2", []change{del("log.cleaner.threads")}, AlterOptions{}, "",
 			"broker:2|log.cleaner.threads|3|3||failed", "", "log.cleaner.threads is not set", 1},
 		{"broker, misspelt", "broker-defaults", []change{put("log.cleaner.thread", "2")}, AlterOptions{}, "set log.cleaner.thread of broker-defaults",

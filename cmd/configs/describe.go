@@ -46,6 +46,7 @@ the iterations are.`,
   kf configs describe topic orders --diff topic:payments
   kf configs describe user alice
   kf configs describe user:alice,client:app --all
+  kf configs describe broker-logger 3000 --bootstrap-controller controller1:9093
   kf configs describe --entity-type topics --entity-name orders`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			var err error
@@ -66,6 +67,7 @@ the iterations are.`,
 	flags.BoolVar(&opts.Verbose, "verbose", false, "show type, synonyms, and what is read-only or a secret in tables too")
 	flags.StringVar(&opts.Diff, "diff", "", "show what differs from another `entity`, such as topic:payments, or from the word defaults")
 	_ = cmd.RegisterFlagCompletionFunc("diff", completeDiff(conn, &selected)) // fails only for a flag that is not there
+	conn.ControllerFlag(cmd)
 	selected.flags(cmd, conn)
 	render.Flag(cmd, &opts.Output)
 	return cmd

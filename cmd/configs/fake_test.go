@@ -81,11 +81,11 @@ func (f *fake) ListTopicsWithInternal(context.Context, ...string) (kadm.TopicDet
 	return all, nil
 }
 
-func (f *fake) ListBrokers(context.Context) (kadm.BrokerDetails, error) {
-	f.note("brokers")
-	var all kadm.BrokerDetails
+func (f *fake) Nodes(context.Context, bool) (*client.Nodes, error) {
+	f.note("nodes")
+	all := new(client.Nodes)
 	for _, id := range f.brokers {
-		all = append(all, kadm.BrokerDetail{NodeID: id})
+		all.Nodes = append(all.Nodes, client.Node{ID: id})
 	}
 	return all, nil
 }

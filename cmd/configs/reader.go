@@ -21,7 +21,7 @@ type describer interface {
 	DescribeConfigs(ctx context.Context, docs bool, of ...client.ConfigResource) ([]client.DescribedConfigs, error)
 	ConfigResources(context.Context, client.ConfigType) ([]string, error)
 	ListTopicsWithInternal(context.Context, ...string) (kadm.TopicDetails, error)
-	ListBrokers(context.Context) (kadm.BrokerDetails, error)
+	Nodes(ctx context.Context, fenced bool) (*client.Nodes, error)
 	ListGroups(context.Context, ...string) (kadm.ListedGroups, error)
 	DescribeClientQuotas(ctx context.Context, strict bool, of []kadm.DescribeClientQuotaComponent) (kadm.DescribedClientQuotas, error)
 	DescribeUserSCRAMs(context.Context, ...string) (kadm.DescribedUserSCRAMs, error)
@@ -99,7 +99,7 @@ func (r *reader) missing(e Entity) error {
 	if r.brokers == nil || e.name == "" || e.kind != brokerKind && e.kind != brokerLoggerKind || slices.Contains(r.brokers, e.name) {
 		return nil
 	}
-	return fmt.Errorf("there is no such broker: the cluster has %s", strings.Join(r.brokers, ", "))
+	return fmt.Errorf("no node has this id: there are %s", strings.Join(r.brokers, ", "))
 }
 
 // resolve returns the entities that selectors stand for, each once: named ones in
@@ -215,12 +215,15 @@ func (r *reader) loadBrokers(ctx context.Context) error {
 	if r.brokers != nil {
 		return nil
 	}
-	brokers, err := r.cl.ListBrokers(ctx)
-	r.brokers = []string{}
-	for _, id := range brokers.NodeIDs() {
-		r.brokers = append(r.brokers, fmt.Sprint(id))
+	nodes, err := r.cl.Nodes(ctx, false)
+	if err != nil {
+		return err
 	}
-	return err
+	r.brokers = []string{}
+	for _, n := range nodes.Nodes {
+		r.brokers = append(r.brokers, fmt.Sprint(n.ID))
+	}
+	return nil
 }
 
 func (r *reader) loadGroups(ctx context.Context) error {

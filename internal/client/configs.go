@@ -78,9 +78,9 @@ type DescribedConfigs struct {
 	Err      error
 }
 
-// DescribeConfigs describes resources, in the order in which they are named: those of
-// a broker and its loggers by a request to that broker, all others by one request to
-// any. The error is that of the cluster when nobody answered.
+// DescribeConfigs describes resources, in the order in which they are named: a broker
+// and its loggers by a request to that broker, all others by one request to any. The
+// error is that of the cluster when nobody answered.
 func (c *Client) DescribeConfigs(ctx context.Context, docs bool, of ...ConfigResource) ([]DescribedConfigs, error) {
 	q := kmsg.NewPtrDescribeConfigsRequest()
 	q.IncludeSynonyms, q.IncludeDocumentation = true, docs
@@ -102,7 +102,7 @@ func (c *Client) DescribeConfigs(ctx context.Context, docs bool, of ...ConfigRes
 	}
 	answered := false
 	var first error
-	for _, shard := range c.kgo.RequestSharded(ctx, q) {
+	for _, shard := range c.configShards(ctx, q) {
 		if shard.Err != nil {
 			first = cmp.Or(first, shardError(shard))
 			for _, r := range shard.Req.(*kmsg.DescribeConfigsRequest).Resources {
@@ -194,7 +194,7 @@ func (c *Client) IncrementalAlterConfigs(ctx context.Context, validateOnly bool,
 			}
 		}
 	}
-	for _, shard := range c.kgo.RequestSharded(ctx, q) {
+	for _, shard := range c.configShards(ctx, q) {
 		if shard.Err != nil {
 			for _, r := range shard.Req.(*kmsg.IncrementalAlterConfigsRequest).Resources {
 				say(r.ResourceType, r.ResourceName, shardError(shard))

@@ -91,19 +91,47 @@ func onlineConfigs(t *testing.T, c *cluster) {
 		}
 	}
 	onlineConfigErrors(t, c)
+	onlineControllerConfigs(t, c)
 }
 
-// compareConfigs fails unless kf and kafka-configs describe the same. A change takes a
-// moment to reach every broker.
+// onlineControllerConfigs asks and changes the nodes as controllers.
+func onlineControllerConfigs(t *testing.T, c *cluster) {
+	text, err := os.ReadFile(c.nodes[0].path("server.properties"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, address, _ := strings.Cut(string(text), "CONTROLLER://")
+	address, _, _ = strings.Cut(address, "\n")
+	at := []string{"--bootstrap-controller", strings.TrimSpace(address)}
+	for _, change := range []string{"broker 3 --set log.cleaner.threads=2", "broker-logger 3 --set kafka.server.ControllerApis=DEBUG"} {
+		if r := runKF(slices.Concat([]string{"configs", "alter"}, strings.Fields(change), at)...); r.exit != 0 {
+			t.Errorf("kf configs alter %s at a controller: exit %d\n%s", change, r.exit, r.stderr)
+		}
+	}
+	c.compareConfigsAt(t, at, "broker 3 --all", "--broker 3 --all")
+	c.compareConfigsAt(t, at, "broker-logger 3", "--broker-logger 3")
+	c.compareConfigsAt(t, at, "broker-defaults", "--broker-defaults")
+	if r := runKF(append([]string{"configs", "describe", "user", "alice"}, at...)...); r.exit != 1 {
+		t.Errorf("quotas of controllers: exit %d\n%s", r.exit, r.stderr)
+	}
+}
+
+// compareConfigs fails unless kf and kafka-configs describe the same.
 func (c *cluster) compareConfigs(t *testing.T, ours, kafkas string) {
+	t.Helper()
+	c.compareConfigsAt(t, []string{"--bootstrap-server", c.bootstrap}, ours, kafkas)
+}
+
+// compareConfigsAt compares what those at an address say. A change takes a moment to
+// reach every node.
+func (c *cluster) compareConfigsAt(t *testing.T, at []string, ours, kafkas string) {
 	t.Helper()
 	var got, want string
 	for end := time.Now().Add(10 * time.Second); ; time.Sleep(50 * time.Millisecond) {
-		theirs := c.kafka(t, "ConfigCommand", append([]string{"--describe"}, strings.Fields(kafkas)...)...)
+		theirs := c.try(t, "org.apache.kafka.tools.ConfigCommand", slices.Concat(at, []string{"--describe"}, strings.Fields(kafkas))...)
 		want = strings.Join(configBlocks(theirs.stdout), "\n")
 		all := strings.Contains(ours, "--all")
-		args := append([]string{"configs", "describe", "-o", "jsonl"}, strings.Fields(ours)...)
-		r := c.kf(args...)
+		r := runKF(slices.Concat([]string{"configs", "describe", "-o", "jsonl"}, strings.Fields(ours), at)...)
 		if r.exit != 0 || theirs.exit != 0 {
 			t.Fatalf("kf %s: exit %d\n%s\nkafka-configs %s: exit %d\n%s", ours, r.exit, r.stderr, kafkas, theirs.exit, theirs.stderr)
 		}
@@ -248,7 +276,7 @@ func onlineConfigErrors(t *testing.T, c *cluster) {
 		"user alice --set producer_byte_rate=1.5":                  "producer_byte_rate cannot be a fractional value.",
 		"ip not.a.host.invalid --set connection_creation_rate=1":   "is not a valid IP or resolvable host.",
 		"topic configs-nope --set retention.ms=1":                  "there is no such topic",
-		"broker 9 --set log.cleaner.threads=1":                     "there is no such broker: the cluster has 1, 2, 3",
+		"broker 9 --set log.cleaner.threads=1":                     "no node has this id: there are 1, 2, 3",
 		"user alice --delete SCRAM-SHA-256":                        "SCRAM-SHA-256 is not set",
 		"broker-logger 1 --delete no.such.Logger":                  "there is no logger no.such.Logger",
 		"user alice --set SCRAM-SHA-256=[iterations=1,password=x]": "Kafka takes 4096 to 16384",
@@ -260,8 +288,9 @@ func onlineConfigErrors(t *testing.T, c *cluster) {
 			}
 		}
 	}
-	for _, args := range []string{"topic configs-nope", "broker 9", "group configs-nope", "client-metrics configs-nope"} {
-		if r := c.kf(strings.Fields("configs describe " + args)...); r.exit != 1 || !strings.Contains(r.stderr, "there is no such") {
+	for args, want := range map[string]string{"topic configs-nope": "there is no such topic", "broker 9": "no node has this id",
+		"group configs-nope": "there is no such group", "client-metrics configs-nope": "there is no such subscription"} {
+		if r := c.kf(strings.Fields("configs describe " + args)...); r.exit != 1 || !strings.Contains(r.stderr, want) {
 			t.Errorf("kf configs describe %s: exit %d\n%s", args, r.exit, r.stderr)
 		}
 	}
