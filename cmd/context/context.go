@@ -130,8 +130,10 @@ type contextRow struct {
 func newListCommand(env *cli.Env) *cobra.Command {
 	var opts listOptions
 	cmd := &cobra.Command{
-		Use:               "list",
-		Short:             "List your contexts",
+		Use:   "list",
+		Short: "List your contexts",
+		Long: `List your contexts by name: CURRENT is true for the one that is used if nothing names
+another cluster, PROTECTED for those whose changes are asked for.`,
 		Example:           "  kf context list -o jsonl | jq -r .context",
 		Args:              cli.Args(cobra.NoArgs),
 		ValidArgsFunction: cobra.NoFileCompletions,
@@ -186,7 +188,9 @@ func newShowCommand(env *cli.Env) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "show [NAME]",
 		Short: "Show what a context holds, without its secrets",
-		Long:  "Show what a context holds, the current one if none is named. Secrets are not shown.",
+		Long: `Show what a context holds, the current one if none is named. A row is a property of
+Java clients, or description or protected. SECRET is true where VALUE is hidden, as stars,
+or says where the secret is found.`,
 		Example: `  kf context show prod
   kf context show -o jsonl`,
 		Args:              cli.Args(cobra.MaximumNArgs(1)),

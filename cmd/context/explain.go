@@ -54,9 +54,10 @@ func newExplainCommand(env *cli.Env) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "explain",
 		Short: "Show each setting in force and where it comes from",
-		Long: `Show each setting in force, where it comes from, and what it overrides there; then
-how the cluster would be reached. Secrets are not shown, nor looked for, and nothing is
-sent to the cluster.`,
+		Long: `Show each setting in force, and how the cluster would be reached: ORIGIN is where VALUE
+was found, OVERRIDES what counts for nothing because of it, NOTE what a property does not
+do here. Secrets are not shown, nor looked for, and nothing is sent to the cluster. See
+'kf help connecting' for which value wins.`,
 		Example: `  kf config explain
   kf config explain -C prod
   kf config explain -o jsonl | jq 'select(.setting == "bootstrap.servers")'`,

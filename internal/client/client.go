@@ -78,6 +78,9 @@ func (c *Client) Remarks() []Remark { return c.remarks }
 // Seeds returns the addresses that were given, "host:port,host:port".
 func (c *Client) Seeds() string { return strings.Join(c.seeds, ",") }
 
+// Timeout returns how long the cluster may take for an answer.
+func (c *Client) Timeout() time.Duration { return c.timeout }
+
 // Deadline returns a context that ends when the cluster has had its time for an
 // answer.
 func (c *Client) Deadline(ctx context.Context) (context.Context, context.CancelFunc) {

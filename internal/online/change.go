@@ -39,6 +39,9 @@ func (c *Connection) Allow(cl *client.Client, change Change) error {
 	if protected {
 		question = fmt.Sprintf("%s is protected. %s?", cluster, change.What)
 	}
+	if c.running != nil {
+		defer c.running.pause()()
+	}
 	ok, err := c.env.Confirm(question)
 	switch {
 	case err != nil && protected:

@@ -23,6 +23,7 @@ type Connection struct {
 	yes     bool
 
 	settings *Settings // of the run, once they are known
+	running  *deadline // of the run, nil if it has none
 }
 
 // Connect gives the flags of a connection to parent and all its commands.
@@ -38,12 +39,14 @@ func Connect(env *cli.Env, parent *cobra.Command) *Connection {
 }
 
 // Run calls do with a client of the cluster. Its context ends with the deadline of
-// --timeout; an error of it says why the cluster was not reached, if that was it.
+// --timeout, to which the time does not count that a person takes to answer
+// [Connection.Allow]; an error of it says why the cluster was not reached, if that was it.
 func (c *Connection) Run(cmd *cobra.Command, do func(context.Context, *client.Client) error) error {
 	return c.Watch(cmd, func(ctx context.Context, cl *client.Client) error {
-		ctx, cancel := cl.Deadline(ctx)
+		d, cancel := newDeadline(ctx, cl.Timeout())
 		defer cancel()
-		return do(ctx, cl)
+		c.running = d
+		return do(d, cl)
 	})
 }
 
