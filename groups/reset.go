@@ -69,9 +69,12 @@ application are not touched.
 
 --from-file takes the CSV of kafka-consumer-groups (topic,partition,offset, or
 group,topic,partition,offset), CSV with a heading that has columns of these names, or
-a plan written by --plan. A plan holds what was committed before. It is refused on
-another cluster, and for groups that have committed since; --undo puts back what it
-found, also that nothing was committed.
+a plan written by --plan. In a heading "new" and "current_offset" stand for "offset"
+too, so that "kf groups describe -o csv" makes a backup of what is committed.
+
+A plan holds what was committed before. It is refused on another cluster, and for
+groups that have committed since; --undo puts back what it found, also that nothing
+was committed.
 
 Times of --to-time (see kf help times) are local unless they name a zone; those of
 --to-datetime, as with Kafka's flag, are in UTC unless they do. Where no record is that
