@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -309,12 +310,39 @@ func (c *cluster) lagOfGroups(t *testing.T) {
 		t.Errorf("exit %d\n%s%s", r.exit, r.stdout, r.stderr)
 	}
 
-	// What was deleted before it was read is lost; reading goes on behind it.
+	// A batch that is larger than what is asked for at first is read too.
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
+	cl := newClient(t, kgo.SeedBrokers(strings.Split(c.bootstrap, ",")...), kgo.RecordPartitioner(kgo.ManualPartitioner()))
+	adm := kadm.NewClient(cl)
+	if r, err := adm.CreateTopic(ctx, 3, 3, nil, "g-large"); err != nil || r.Err != nil {
+		t.Fatal(err, r.Err)
+	}
+	large, old := make([]byte, 900<<10), time.Now().Add(-2*time.Hour)
+	for i := range large {
+		large[i] = byte(i * i >> 7) // not to be compressed to nothing
+	}
+	commits := make(kadm.Offsets)
+	for p := range int32(3) {
+		if err := cl.ProduceSync(ctx, &kgo.Record{Topic: "g-large", Partition: p, Timestamp: old, Value: large}).FirstErr(); err != nil {
+			t.Fatal(err)
+		}
+		commits.AddOffset("g-large", p, 0, -1)
+	}
+	if err := adm.CommitAllOffsets(ctx, "g-large", commits); err != nil {
+		t.Fatal(err)
+	}
+	rows := c.kfRows(t, "lag", "--sample", "0", "g-large")
+	for _, row := range rows {
+		if behind, err := strconv.ParseFloat(row["behind"], 64); err != nil || behind < 7200 || behind > 7800 {
+			t.Errorf("%v", row)
+		}
+	}
+
+	// What was deleted before it was read is lost; reading goes on behind it.
 	offsets := make(kadm.Offsets)
 	offsets.AddOffset("g-orders", 2, 12, -1)
-	if _, err := kadm.NewClient(newClient(t, kgo.SeedBrokers(strings.Split(c.bootstrap, ",")...))).DeleteRecords(ctx, offsets); err != nil {
+	if _, err := adm.DeleteRecords(ctx, offsets); err != nil {
 		t.Fatal(err)
 	}
 	if row := total("g-empty"); row["lag"] != "36" || row["lost"] != "12" || row["behind"] == "" {
