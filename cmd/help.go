@@ -53,6 +53,9 @@ var deviations string
 //go:embed help/times.txt
 var times string
 
+//go:embed help/lag.txt
+var lag string
+
 //go:embed help/migrate.txt
 var migrate string
 
@@ -67,6 +70,7 @@ func helpTopics() []*cobra.Command {
 		topic("times", "How to say a point in time", times),
 		topic("deviations", "Where kf serve differs from Apache Kafka 4.4", deviations),
 		topic("migrate", "What to type instead of Kafka's scripts", migrate),
+		topic("lag", "How kf groups measures, and the condition of --fail-if", lag),
 		topic("connecting", "Reach a cluster: flags, contexts, projects, secrets", connecting),
 		topic("environment", "Settings: variables, file, flags", environment),
 	}

@@ -58,27 +58,15 @@ func newLagCommand(env *cli.Env, conn *online.Connection) *cobra.Command {
 		Long: `Show how far groups are behind, the worst first: in total, by topic and by partition.
 
 LAG counts records. BEHIND is how long ago the first record that was not read was
-written (or, --against newest, how much newer the newest record is). IN-RATE and
-OUT-RATE are records per second written and committed between two samples, CATCH-UP
-is how long it takes at these rates to read all: "never" while more comes than is
-read. EXPIRES is the earliest that retention.ms may delete unread records ("due": it
-may already; retention.bytes is not looked at), LOST how many were deleted unread.
+written. IN-RATE and OUT-RATE are records per second written and committed between
+two samples, CATCH-UP is how long it takes at these rates to read all: "never" while
+more comes than is read. EXPIRES is the earliest that age may delete unread records,
+"due" if it may already; LOST is how many were deleted unread. "-" is what is not
+known: where nothing was committed there is no lag, and no total counts it.
 
-"-" is what is not known: where nothing was committed there is no lag, and the total
-does not count it. A lag below 0 does not lower the total.
-
---watch prints one line a sample instead. --fail-if prints only what fails a
+--watch prints one line a sample instead. --fail-if prints only what meets a
 condition, with exit code 3: 0 if nothing does, 1 if that cannot be told, 4 after a
-timeout. A condition joins comparisons by and, or, not and parentheses. It is looked
-at for each partition, which has
-  lag, lost             records
-  in, out               records per second
-  behind, expires,      durations, such as 10m, 1h30m or 7d; never is longer than any
-  catch_up
-  committed, owned      whether the group has committed, whether a member reads it
-and may also use what is the same in all partitions of a group, or that alone:
-  total_lag, members, uncommitted, unowned
-Numbers may be written 1e6 or 10k. in, out and catch_up take a second sample.`,
+timeout. "kf help lag" tells what conditions can be, and what each column means.`,
 		Example: `  kf groups lag checkout
   kf groups lag checkout --fail-if 'behind > 10m or lag > 1e6' -o json
   kf groups lag --all-groups --by group --sample 0

@@ -107,6 +107,38 @@ func TestGroupBrokerHangs(t *testing.T) {
 	}
 }
 
+// A leader that says nothing costs the ends of its partitions, and no more than a part
+// of the time.
+func TestLeaderHangs(t *testing.T) {
+	k := newCluster(t, kfake.SeedTopics(12, "a"), kfake.SleepOutOfOrder())
+	silent := k.LeaderFor("a", 3)
+	wake := make(chan struct{})
+	defer close(wake)
+	k.ControlKey(int16(kmsg.ListOffsets), func(kmsg.Request) (kmsg.Response, error, bool) {
+		k.KeepControl()
+		if k.CurrentNode() == silent {
+			k.SleepControl(func() { <-wake })
+		}
+		return nil, nil, false
+	})
+	cl := k.client(t, time.Minute)
+	ctx := deadline(t, 3*time.Second)
+	of, err := cl.Partitions(ctx, []string{"a"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ends, err := cl.ListOffsets(ctx, client.Latest, false, of)
+	if !errors.Is(err, context.DeadlineExceeded) || ctx.Err() != nil {
+		t.Errorf("%v; %v", err, ctx.Err())
+	}
+	for p := range int32(12) {
+		end, ok := ends.Lookup("a", p)
+		if hung := k.LeaderFor("a", p) == silent; !ok || hung != errors.Is(end.Err, context.DeadlineExceeded) {
+			t.Errorf("partition %d at broker %d: %+v", p, k.LeaderFor("a", p), end)
+		}
+	}
+}
+
 // Coordinators that moved since they were found are found again.
 func TestGroupMoves(t *testing.T) {
 	k := newCluster(t, kfake.SeedTopics(1, "a"))

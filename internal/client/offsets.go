@@ -52,9 +52,14 @@ func (c *Client) ListOffsets(ctx context.Context, at int64, committed bool, of k
 		}
 		return listed[topic]
 	}
+	ctx, cancel := patience(ctx)
+	defer cancel()
 	var errs []error
 	for _, shard := range c.kgo.RequestSharded(ctx, q) {
 		if shard.Err != nil {
+			if ctx.Err() != nil {
+				shard.Err = context.Cause(ctx)
+			}
 			err := shardError(shard)
 			errs = append(errs, err)
 			for _, t := range shard.Req.(*kmsg.ListOffsetsRequest).Topics {
