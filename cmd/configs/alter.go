@@ -46,6 +46,8 @@ func (o *AlterOptions) Validate() error {
 		return errNothingNamed
 	case len(o.changes) == 0 && o.own == nil && !o.DeleteAll:
 		return errors.New("nothing to change: give --set, --delete, --append, --subtract, --from-file, --scram or --delete-all")
+	case len(o.changes) > 0 && o.own != nil:
+		return errors.New("the file names the entities: name them on the command line to change more of them than it says")
 	}
 	for _, s := range o.selectors {
 		if s.names.any || s.pair && s.client.any {
@@ -418,23 +420,30 @@ func (a *alteration) after(c *change) (value, source *string) {
 	case c.op == client.SetConfig:
 		return &c.value, &here
 	}
-	return new(a.listed(c)), &here
+	return a.listed(c), &here
 }
 
 // listed returns a list after elements were added or taken away as a controller does
-// it: if none is set Kafka's default is what it begins with.
+// it: if none is set Kafka's default is what it begins with. It is nil if that is not
+// known.
 //
 // Source: Kafka 4.4.0, ConfigurationControlManager.java.
-func (a *alteration) listed(c *change) string {
+func (a *alteration) listed(c *change) *string {
+	var old *string
+	x := a.before[c.key]
+	switch key, known := tableKey(a.entity, c.key); {
+	case a.set(c.key):
+		old = x.value
+	case x != nil:
+		old, _ = defaultOf(a.entity, x)
+	case !known:
+		return nil
+	case key.HasDefault:
+		old = &key.Default
+	}
 	var list []string
-	if x := a.before[c.key]; x != nil {
-		old := x.value
-		if !a.set(c.key) {
-			old, _ = defaultOf(a.entity, x)
-		}
-		if old != nil {
-			list = slices.DeleteFunc(strings.Split(*old, ","), func(s string) bool { return s == "" })
-		}
+	if old != nil {
+		list = slices.DeleteFunc(strings.Split(*old, ","), func(s string) bool { return s == "" })
 	}
 	for item := range strings.SplitSeq(c.value, ",") {
 		at := slices.Index(list, item)
@@ -445,7 +454,7 @@ func (a *alteration) listed(c *change) string {
 			list = slices.Delete(list, at, at+1)
 		}
 	}
-	return strings.Join(list, ",")
+	return new(strings.Join(list, ","))
 }
 
 // secret says whether the value of a key is not to be shown.

@@ -52,7 +52,8 @@ sign. --append and --subtract add elements to a list and take them away. To dele
 is not set is an error, unless --if-set is given.
 
 --from-file reads Java properties, or what "kf configs describe" wrote with -o json or
-jsonl: without entities on the command line those of the file get their values back.
+jsonl: without entities on the command line those of the file get their values back, and
+with --delete-all nothing but these.
 
 A dry run asks the cluster whether it would do it. Credentials are the exception: Kafka
 cannot say. --scram asks for the password on the terminal, or reads a file or a variable;

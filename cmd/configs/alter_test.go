@@ -95,6 +95,11 @@ func TestAlter(t *testing.T) {
 			"alter 2:orders, append cleanup.policy=delete,compact; alter 2:payments, append cleanup.policy=delete,compact", "", 0},
 		{"subtract", "topic orders", []change{sub("cleanup.policy", "compact,x")}, AlterOptions{}, "subtract cleanup.policy of topic:orders",
 			"topic:orders|cleanup.policy|compact||DYNAMIC_TOPIC_CONFIG|changed", "alter 2:orders, subtract cleanup.policy=compact,x", "", 0},
+		{"a list that is not set", "broker-defaults", []change{add("log.cleanup.policy", "compact"), add("sasl.enabled.mechanisms", "PLAIN")}, AlterOptions{},
+			"append log.cleanup.policy, append sasl.enabled.mechanisms of broker-defaults",
+			"broker-defaults|log.cleanup.policy||delete,compact|DYNAMIC_DEFAULT_BROKER_CONFIG|changed\n" +
+				"broker-defaults|sasl.enabled.mechanisms|||DYNAMIC_DEFAULT_BROKER_CONFIG|changed", // kf does not know its default
+			"alter 4:, append log.cleanup.policy=compact, append sasl.enabled.mechanisms=PLAIN", "", 0},
 		{"dry run", "topic --regex o.*", []change{put("a", "b")}, AlterOptions{DryRun: true}, "",
 			"topic:orders|a||b|DYNAMIC_TOPIC_CONFIG|valid", "validate 2:orders, set a=b", "dry run: nothing is changed", 0},
 		{"no such topic", "topic nope payments", []change{put("a", "b")}, AlterOptions{}, "set a of topic:payments",
@@ -222,6 +227,7 @@ func TestAlterOptions(t *testing.T) {
 		{AlterOptions{selectors: mustSelect(t, "topic"), DeleteAll: true}, "name each topic to change, or give --regex"},
 		{AlterOptions{selectors: mustSelect(t, "user:a,client"), DeleteAll: true}, "name each user to change"},
 		{AlterOptions{selectors: mustSelect(t, "topic:a", "broker:1"), DeleteAll: true}, "only entities of one type"},
+		{AlterOptions{own: map[Entity][]change{}, changes: []change{put("a", "b")}}, "the file names the entities"},
 		{AlterOptions{selectors: mustSelect(t, "user", "--regex", "a.*"), changes: []change{put("x", "1")}}, "user:any has no x"},
 	} {
 		if err := tt.opts.Validate(); err == nil || !strings.Contains(err.Error(), tt.want) {

@@ -2,6 +2,7 @@ package configs
 
 import (
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -187,5 +188,21 @@ func TestDescribeColumns(t *testing.T) {
 		if got := strings.Join(strings.Fields(first), " "); got != tt.want {
 			t.Errorf("%+v:\ngot  %s\nwant %s", tt.opts, got, tt.want)
 		}
+	}
+}
+
+// Many topics are asked for in parts, so that no answer takes all memory.
+func TestDescribeMany(t *testing.T) {
+	f := newFake()
+	f.topics = nil
+	for i := range 2*chunk + 1 {
+		f.topics = append(f.topics, fmt.Sprintf("t%05d", i))
+	}
+	env, _, stderr := testEnv()
+	if err := Describe(t.Context(), env, f, DescribeOptions{selectors: mustSelect(t, "topic")}); err != nil || stderr.Len() > 0 {
+		t.Errorf("%v, %s", err, stderr)
+	}
+	if got, want := strings.Join(f.asked, ";"), "topics;describe 1000;describe 1000;describe 1"; got != want {
+		t.Errorf("asked %q, want %q", got, want)
 	}
 }

@@ -44,7 +44,7 @@ func diff(ctx context.Context, env *cli.Env, r *reader, opts DescribeOptions) er
 	if err != nil {
 		return err
 	}
-	rows := render.New[diffRow](env.Stdout, opts.Output, render.Options{Command: "configs describe", Color: env.ColorStdout()})
+	rows := render.New[diffRow](env.Stdout, opts.Output, render.Options{Command: "configs describe --diff", Color: env.ColorStdout()})
 	var base []entry
 	failed, found := false, false
 	err = r.read(ctx, entities, func(d described) error {
