@@ -50,7 +50,11 @@ where kf finds it each time. Nothing is sent to the cluster.`,
 			if err != nil {
 				return cli.Usage(err)
 			}
-			return Add(env, []contexts.Context{c}, opts.Replace, opts.Use)
+			use := ""
+			if opts.Use {
+				use = c.Name
+			}
+			return Add(env, []contexts.Context{c}, opts.Replace, use)
 		},
 	}
 	flags := cmd.Flags()
@@ -125,18 +129,20 @@ func checkServers(servers string) error {
 }
 
 // Add adds contexts to those of the user: all, or none if one is there already and
-// replace is not set. With use the last becomes the current one.
-func Add(env *cli.Env, all []contexts.Context, replace, use bool) error {
+// replace is not set. The one named use, if any, becomes the current one.
+func Add(env *cli.Env, all []contexts.Context, replace bool, use string) error {
+	current := ""
 	err := update(env, func(f *contexts.File) error {
 		for _, c := range all {
 			if _, there := f.Find(c.Name); there && !replace {
 				return fmt.Errorf("there is a context %s: --replace puts this one in its place", c.Name)
 			}
 			f.Put(c)
-			if use {
-				f.Use(c.Name)
-			}
 		}
+		if use != "" {
+			f.Use(use)
+		}
+		current = f.Current
 		return nil
 	})
 	if err != nil {
@@ -144,6 +150,12 @@ func Add(env *cli.Env, all []contexts.Context, replace, use bool) error {
 	}
 	for _, c := range all {
 		env.Notef("context %s (%s) is kept", c.Name, c.Bootstrap)
+	}
+	switch {
+	case use != "":
+		env.Notef("context %s is the current one", use)
+	case current == "":
+		env.Notef("'kf context use %s' makes it the current one, which is used if nothing names another cluster", all[0].Name)
 	}
 	return nil
 }

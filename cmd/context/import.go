@@ -104,20 +104,16 @@ func Import(env *cli.Env, opts importOptions) error {
 		env.Notef("dry run: nothing was kept")
 		return nil
 	}
-	if err := Add(env, all, opts.Replace, false); err != nil {
-		return err
+	use := ""
+	if opts.Use {
+		if use = result.Current; len(all) == 1 {
+			use = all[0].Name
+		}
+		if !slices.ContainsFunc(all, func(c contexts.Context) bool { return c.Name == use }) {
+			return errors.New("--use: the file does not say which of its clusters is the current one: leave it out, and choose one with 'kf context use'")
+		}
 	}
-	current := result.Current
-	if len(all) == 1 {
-		current = all[0].Name
-	}
-	switch {
-	case !opts.Use:
-		return nil
-	case current == "" || !slices.ContainsFunc(all, func(c contexts.Context) bool { return c.Name == current }):
-		return errors.New("--use: the file does not say which of its clusters is the current one: 'kf context use' chooses one")
-	}
-	return Use(env, current)
+	return Add(env, all, opts.Replace, use)
 }
 
 // choose returns the contexts to keep, and tells what is left out of them.

@@ -89,7 +89,7 @@ func logIn(all client.Properties) error {
 // starts from the folder of the file that the value is in.
 func (v *Value) path(env *cli.Env, path string) string {
 	if rest, ok := strings.CutPrefix(path, "~/"); ok {
-		if home := env.Getenv("HOME"); home != "" {
+		if home := cmp.Or(env.Getenv("HOME"), env.Getenv("USERPROFILE")); home != "" {
 			return filepath.Join(home, rest)
 		}
 	}
