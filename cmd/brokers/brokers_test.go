@@ -29,6 +29,9 @@ type fake struct {
 	dirs      []client.LogDir
 	dirsErr   error
 
+	configs []client.DescribedConfigs
+	control bool
+
 	validated bool
 	updates   []client.FeatureUpdate
 	answer    map[string]error
@@ -62,6 +65,15 @@ func (f *fake) NodeVersions(_ context.Context, nodes []client.Node) []client.Nod
 		all = append(all, v)
 	}
 	return all
+}
+
+func (f *fake) TalksToControllers() bool { return f.control }
+
+func (f *fake) DescribeConfigs(_ context.Context, _ bool, of ...client.ConfigResource) ([]client.DescribedConfigs, error) {
+	if f.configs == nil {
+		return nil, kerr.ClusterAuthorizationFailed
+	}
+	return f.configs[:len(of)], nil
 }
 
 func (f *fake) LogDirs(_ context.Context, of kadm.BrokerDetails, _ kadm.TopicsSet) ([]client.LogDir, error) {
@@ -129,12 +141,15 @@ func TestDescribe(t *testing.T) {
 			Finalized: map[string]int16{"metadata.version": 33},
 		},
 		2: {APIs: []client.APIVersions{}, Guess: "v2.8", Epoch: -1},
+	}, configs: []client.DescribedConfigs{
+		{Configs: []client.Config{{Key: "advertised.listeners", Value: new("A://x:1")}, {Key: "listeners", Value: new("A://:1")}, {Key: "process.roles", Value: new("broker,controller")}}},
+		{Configs: []client.Config{{Key: "advertised.listeners"}, {Key: "listeners", Value: new("A://y:1,B://y:2")}, {Key: "process.roles", Value: new("")}}},
 	}}
 	opts := DescribeOptions{Output: render.CSV}
 	describe := func(env *cli.Env) error { return Describe(t.Context(), env, f, opts) }
 	out, errs, exit := run(t, describe)
-	expect(t, "describe", out, "broker,host,port,rack,state,release,metadata_version,apis,features_epoch,error\n"+
-		"1,a,9,r1,up,after 4.4,level 40,2,40,\n2,b,9,,up,v2.8,,0,,\n3,c,9,,fenced,,,,,it is fenced and was not asked\n")
+	expect(t, "describe", out, "broker,host,port,rack,state,roles,listeners,release,metadata_version,apis,features_epoch,error\n"+
+		"1,a,9,r1,up,\"broker,controller\",A://x:1,after 4.4,level 40,2,40,\n2,b,9,,up,,\"A://y:1,B://y:2\",v2.8,,0,,\n3,c,9,,fenced,,,,,,,it is fenced and was not asked\n")
 	if exit != 0 || errs != "" {
 		t.Errorf("exit %d, %s", exit, errs)
 	}
@@ -146,10 +161,15 @@ func TestDescribe(t *testing.T) {
 	expect(t, "features", out, "broker,feature,min,min_name,max,max_name,finalized,finalized_name\n"+
 		"1,metadata.version,7,3.3-IV3,40,level 40,33,4.4-IV2\n1,x,0,,2,,0,\n")
 
+	f.control, opts = true, DescribeOptions{Output: render.CSV, IDs: []int32{1}}
+	if out, _, _ = run(t, describe); !strings.Contains(out, ",up,,,after 4.4,") {
+		t.Errorf("controllers are asked for configurations of brokers: %s", out)
+	}
+	f.configs, f.control = nil, false
 	f.versions[2] = client.NodeVersions{Err: errors.New("broker 2 (b:9): refused")}
 	opts = DescribeOptions{Output: render.CSV, IDs: []int32{2, 9}}
 	out, errs, exit = run(t, describe)
-	expect(t, "failed", out, "broker,host,port,rack,state,release,metadata_version,apis,features_epoch,error\n2,b,9,,up,,,,,broker 2 (b:9): refused\n")
+	expect(t, "failed", out, "broker,host,port,rack,state,roles,listeners,release,metadata_version,apis,features_epoch,error\n2,b,9,,up,,,,,,,broker 2 (b:9): refused\n")
 	expect(t, "failed", errs, "kf: error: there is no broker 9; there are 1, 2, 3\nkf: error: broker 2 (b:9): refused\n")
 	if exit != 1 {
 		t.Errorf("exit %d", exit)

@@ -4,6 +4,8 @@ import (
 	"context"
 	"maps"
 	"slices"
+	"strconv"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -26,9 +28,11 @@ func newDescribeCommand(env *cli.Env, conn *online.Connection) *cobra.Command {
 	var opts DescribeOptions
 	cmd := &cobra.Command{
 		Use:   "describe [id]...",
-		Short: "Describe brokers: release, API versions, features",
-		Long: `Asks brokers, all if none is named, for what they support. The release is that of the
-highest metadata.version, or a guess by the versions of the APIs where there is none.
+		Short: "Describe brokers: listeners, release, API versions, features",
+		Long: `Asks brokers, all if none is named, for their roles, for all listeners that they
+advertise (to users who may describe configurations) and for what they support. The
+release is that of the highest metadata.version, or a guess by the versions of the APIs
+where there is none.
 
 With --api-versions there is a row for each API: its versions, and the one that kf uses
 with this broker, "-" if it has none in common or does not know the API.
@@ -67,6 +71,8 @@ type describedRow struct {
 	Port            int32   `col:"port"`
 	Rack            *string `col:"rack"`
 	State           string  `col:"state"`
+	Roles           words   `col:"roles"`            // broker, controller; nil: it does not say, or may not
+	Listeners       words   `col:"listeners"`        // as it advertises them: "SSL://host:port"
 	Release         *string `col:"release"`          // "4.4"; "v2.8" or "at least v3.0" are guesses
 	MetadataVersion *string `col:"metadata_version"` // the highest that it supports
 	APIs            *int    `col:"apis"`
@@ -89,10 +95,17 @@ type nodeFeatureRow struct {
 	levels
 }
 
-// A describer is what Describe asks of the cluster.
-type describer interface {
+// A versioner knows what the nodes of a cluster support.
+type versioner interface {
 	nodeLister
 	NodeVersions(ctx context.Context, nodes []client.Node) []client.NodeVersions
+}
+
+// A describer is what Describe asks of the cluster.
+type describer interface {
+	versioner
+	TalksToControllers() bool
+	DescribeConfigs(ctx context.Context, docs bool, of ...client.ConfigResource) ([]client.DescribedConfigs, error)
 }
 
 // Describe prints what brokers support. It fails with [cli.Silent] if one is not
@@ -104,7 +117,11 @@ func Describe(ctx context.Context, env *cli.Env, cl describer, opts DescribeOpti
 	}
 	chosen, failed := choose(env, nodes.Nodes, opts.IDs)
 	out := render.Open(env.Stdout, opts.Output, render.Options{Command: "brokers describe", Color: env.ColorStdout()})
-	print := describePrinter(out, opts)
+	var configs map[int32]nodeConfigs
+	if !opts.APIVersions && !opts.Features && !cl.TalksToControllers() {
+		configs = configsOf(ctx, cl, chosen)
+	}
+	print := describePrinter(out, opts, configs)
 	for _, v := range askUp(ctx, cl, chosen) {
 		if v.Err != nil && !v.Node.Fenced {
 			env.Errorf("%v", v.Err)
@@ -121,7 +138,7 @@ func Describe(ctx context.Context, env *cli.Env, cl describer, opts DescribeOpti
 }
 
 // askUp asks the nodes that are up for their versions; the others have none.
-func askUp(ctx context.Context, cl describer, nodes []client.Node) []client.NodeVersions {
+func askUp(ctx context.Context, cl versioner, nodes []client.Node) []client.NodeVersions {
 	var up []client.Node
 	for _, n := range nodes {
 		if !n.Fenced {
@@ -141,7 +158,7 @@ func askUp(ctx context.Context, cl describer, nodes []client.Node) []client.Node
 }
 
 // describePrinter returns what prints the rows of a node.
-func describePrinter(out *render.Output, opts DescribeOptions) func(client.NodeVersions) error {
+func describePrinter(out *render.Output, opts DescribeOptions, configs map[int32]nodeConfigs) func(client.NodeVersions) error {
 	switch {
 	case opts.APIVersions:
 		rows := render.Rows[apiRow](out)
@@ -173,12 +190,18 @@ func describePrinter(out *render.Output, opts DescribeOptions) func(client.NodeV
 		}
 	}
 	rows := render.Rows[describedRow](out)
-	return func(v client.NodeVersions) error { return rows.Write(describedRowOf(v)) }
+	return func(v client.NodeVersions) error { return rows.Write(describedRowOf(v, configs[v.Node.ID])) }
 }
 
-func describedRowOf(v client.NodeVersions) describedRow {
+func describedRowOf(v client.NodeVersions, configs nodeConfigs) describedRow {
 	n := v.Node
-	row := describedRow{Broker: n.ID, Host: n.Host, Port: n.Port, Rack: n.Rack, State: state(n), Error: v.Err}
+	row := describedRow{
+		Broker: n.ID, Host: n.Host, Port: n.Port, Rack: n.Rack, State: state(n),
+		Roles: configs["process.roles"], Listeners: configs["advertised.listeners"], Error: v.Err,
+	}
+	if row.Listeners == nil {
+		row.Listeners = configs["listeners"]
+	}
 	if v.Err != nil {
 		return row
 	}
@@ -197,4 +220,31 @@ func describedRowOf(v client.NodeVersions) describedRow {
 		}
 	}
 	return row
+}
+
+// nodeConfigs are configurations of a broker that are lists, by key.
+type nodeConfigs map[string]words
+
+// configsOf asks brokers that are up for their configurations. One that does not answer,
+// or not to this user, has none.
+func configsOf(ctx context.Context, cl describer, nodes []client.Node) map[int32]nodeConfigs {
+	var of []client.ConfigResource
+	var ids []int32
+	for _, n := range nodes {
+		if !n.Fenced {
+			of, ids = append(of, client.ConfigResource{Type: client.ConfigTypeBroker, Name: strconv.Itoa(int(n.ID))}), append(ids, n.ID)
+		}
+	}
+	answers, _ := cl.DescribeConfigs(ctx, false, of...) // without an answer nothing is known
+	all := make(map[int32]nodeConfigs)
+	for i, answer := range answers {
+		configs := make(nodeConfigs)
+		for _, c := range answer.Configs {
+			if c.Value != nil && *c.Value != "" {
+				configs[c.Key] = strings.Split(*c.Value, ",")
+			}
+		}
+		all[ids[i]] = configs
+	}
+	return all
 }

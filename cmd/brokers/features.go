@@ -108,7 +108,7 @@ type featureRow struct {
 }
 
 // Features prints a row for each feature, by name.
-func Features(ctx context.Context, env *cli.Env, cl describer, opts FeaturesOptions) error {
+func Features(ctx context.Context, env *cli.Env, cl versioner, opts FeaturesOptions) error {
 	nodes, err := cl.Nodes(ctx, false)
 	if err != nil {
 		return err

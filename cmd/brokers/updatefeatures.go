@@ -199,7 +199,7 @@ type updateRow struct {
 
 // An updater is what Update asks of the cluster.
 type updater interface {
-	describer
+	versioner
 	UpdateFeatures(ctx context.Context, validate bool, updates []client.FeatureUpdate) (map[string]error, error)
 }
 
