@@ -520,6 +520,13 @@ func (c *cluster) sameCluster(t *testing.T) {
 		t.Errorf("%v", glance)
 	}
 
+	for i, row := range kfRows(t, c.kf("brokers", "describe", "-o", "csv")) {
+		listeners := regexp.MustCompile(`^PLAINTEXT://` + regexp.QuoteMeta(c.nodes[i].bootstrap) + `,BROKER://127\.0\.0\.1:\d+$`)
+		if row["roles"] != "broker,controller" || row["release"] != "4.4" || row["metadata_version"] != "4.4-IV2" || !listeners.MatchString(row["listeners"]) {
+			t.Errorf("%v", row)
+		}
+	}
+
 	// A broker that stops is fenced, and can be unregistered.
 	c.running[2].stop(t)
 	same("fenced", "--bootstrap-server", c.nodes[0].bootstrap, "--include-fenced-brokers")
