@@ -69,12 +69,18 @@ func (g *Group) Subscribed() []string {
 // order of ids. What could not be described has an error; one that does not exist has
 // [ErrNoGroup].
 func (c *Client) DescribeGroupsByID(ctx context.Context, ids []string) []Group {
-	groups := c.describe(ctx, ids)
-	// What was known of a group may be old: a group can be deleted and come back as
-	// another type, and a classic group becomes a consumer group while it runs.
-	var again []string
+	var old []string // whose type is known from an earlier question
 	for _, id := range ids {
-		if known, ok := c.groups.get(id); ok && known.Type != "" && errors.Is(groups[id].Err, kerr.GroupIDNotFound) {
+		if known, ok := c.groups.get(id); ok && known.Type != "" {
+			old = append(old, id)
+		}
+	}
+	groups := c.describe(ctx, ids)
+	// A group can be deleted and come back as another type, and a classic group becomes
+	// a consumer group while it runs.
+	var again []string
+	for _, id := range old {
+		if errors.Is(groups[id].Err, kerr.GroupIDNotFound) {
 			c.groups.forget(id)
 			again = append(again, id)
 		}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -167,6 +168,9 @@ func TestGroupRequests(t *testing.T) {
 		t.Errorf("to describe groups by name: %s; want %s", got, want)
 	}
 	groups := cl.DescribeGroupsByID(ctx, []string{"g1", "nope"})
+	if got, want := k.requests(), regexp.MustCompile("^DescribeGroups [12], FindCoordinator 1, ListGroups 1$"); !want.MatchString(got) {
+		t.Errorf("to describe one that does not exist: %s; want %s", got, want)
+	}
 	if groups[0].Err != nil || groups[0].ID != "g1" || !errors.Is(groups[1].Err, client.ErrNoGroup) {
 		t.Errorf("%+v", groups)
 	}

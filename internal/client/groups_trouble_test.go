@@ -10,6 +10,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kfake"
+	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
 	"github.com/twmb/franz-go/pkg/kversion"
 
@@ -153,6 +154,34 @@ func TestGroupMoves(t *testing.T) {
 		// kfake drops groups whose coordinator moves.
 		if g.Err != nil && !errors.Is(g.Err, client.ErrNoGroup) || g.Coordinator.NodeID != k.CoordinatorFor(g.ID) {
 			t.Errorf("%s: coordinator %d, %v; want %d", g.ID, g.Coordinator.NodeID, g.Err, k.CoordinatorFor(g.ID))
+		}
+	}
+}
+
+// A group that became one of another type since it was listed is described as that.
+func TestGroupChangesType(t *testing.T) {
+	k := newCluster(t, kfake.SeedTopics(2, "a"))
+	k.commit(t, 2, 2, "a")
+	cl := k.client(t, time.Minute)
+	ctx := deadline(t, time.Minute)
+	if g := cl.DescribeGroupsByID(ctx, []string{"g1"})[0]; g.Err != nil || g.Type != client.ClassicGroup {
+		t.Fatalf("%+v", g)
+	}
+	if _, err := cl.DeleteGroups(ctx, "g1"); err != nil {
+		t.Fatal(err)
+	}
+	member, err := kgo.NewClient(kgo.SeedBrokers(k.ListenAddrs()...), kgo.ConsumerGroup("g1"), kgo.ConsumeTopics("a"), kgo.ServerSideBalancer(), kgo.Balancers(kgo.RangeBalancer()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer member.Close()
+	for {
+		g := cl.DescribeGroupsByID(ctx, []string{"g1"})[0]
+		if g.Err != nil && !errors.Is(g.Err, client.ErrNoGroup) {
+			t.Fatalf("%+v", g)
+		}
+		if g.Type == client.ConsumerGroup && len(g.Members) == 1 && g.Members[0].Protocol == "consumer" {
+			break
 		}
 	}
 }
