@@ -45,12 +45,14 @@ before. Settings of topics are changed by "kf configs alter".`,
   kf topics alter orders --partitions 12 --dry-run
   kf topics alter --regex 'team-a\..*' --partitions 6
   kf topics alter orders --partitions 4 --replica-assignment 3:1`,
-		Args:              cli.Args(cobra.MinimumNArgs(1)),
+		Args:              cli.Args(cobra.ArbitraryArgs),
 		ValidArgsFunction: conn.Complete(-1, online.Topics),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			opts.Words = args
+			if err := opts.take(args, true); err != nil {
+				return err
+			}
 			if len(set) > 0 || len(unset) > 0 {
-				return configsInstead(args, set, unset)
+				return configsInstead(opts.Words, set, unset)
 			}
 			if _, err := opts.assignment(); err != nil {
 				return cli.Usage(err)

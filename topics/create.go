@@ -31,7 +31,10 @@ type CreateOptions struct {
 }
 
 func newCreateCommand(env *cli.Env, conn *online.Connection) *cobra.Command {
-	var opts CreateOptions
+	var (
+		opts  CreateOptions
+		named []string
+	)
 	cmd := &cobra.Command{
 		Use:   "create <topic>...",
 		Short: "Create topics",
@@ -45,16 +48,18 @@ created, exists (with --if-not-exists) or valid (with --dry-run).`,
   kf topics create orders audit --config cleanup.policy=compact,delete --config retention.ms=86400000
   kf topics create placed --replica-assignment 1:2,2:3,3:1
   kf topics create orders --if-not-exists --dry-run`,
-		Args:              cli.Args(cobra.MinimumNArgs(1)),
+		Args:              cli.Args(cobra.ArbitraryArgs),
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			opts.Topics = args
+			if opts.Topics = append(named, args...); len(opts.Topics) == 0 {
+				return cli.Usagef("which topics? (see --help)")
+			}
 			if _, err := opts.topics(); err != nil {
 				return err
 			}
 			return conn.Run(cmd, func(ctx context.Context, cl *client.Client) error {
 				if !opts.DryRun {
-					if err := conn.Allow(cl, online.Change{What: "create " + count(len(args), "topic", args)}); err != nil {
+					if err := conn.Allow(cl, online.Change{What: "create " + count(len(opts.Topics), "topic", opts.Topics)}); err != nil {
 						return err
 					}
 				}
@@ -73,6 +78,8 @@ created, exists (with --if-not-exists) or valid (with --dry-run).`,
 	for _, name := range []string{"partitions", "replication-factor"} {
 		flags.Lookup(name).DefValue = "the brokers'" // in the help
 	}
+	flags.StringArrayVar(&named, "topic", nil, "one more topic") // as Kafka's script has it
+	_ = flags.MarkHidden("topic")                                // fails only for a flag that is not there
 	conn.YesFlag(cmd)
 	cmd.MarkFlagsMutuallyExclusive("replica-assignment", "partitions")
 	cmd.MarkFlagsMutuallyExclusive("replica-assignment", "replication-factor")

@@ -40,10 +40,12 @@ BYTES are those of all replicas, "-" if a broker that has one did not answer.`,
 		Example: `  kf topics delete orders --dry-run
   kf topics delete orders audit --yes
   kf topics delete --regex 'test-.*' --if-exists --yes`,
-		Args:              cli.Args(cobra.MinimumNArgs(1)),
+		Args:              cli.Args(cobra.ArbitraryArgs),
 		ValidArgsFunction: conn.Complete(-1, online.Topics),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			opts.Words = args
+			if err := opts.take(args, true); err != nil {
+				return err
+			}
 			return conn.Run(cmd, func(ctx context.Context, cl *client.Client) error {
 				return Delete(ctx, env, cl, opts, func(what string) error {
 					return conn.Allow(cl, online.Change{What: what, Destroy: true})

@@ -79,7 +79,9 @@ come and go. With -o csv there are partitions only, or topics only with --summar
 		Args:              cli.Args(cobra.ArbitraryArgs),
 		ValidArgsFunction: conn.Complete(-1, online.Topics),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			opts.Words = args
+			if err := opts.take(args, false); err != nil {
+				return err
+			}
 			if err := opts.validate(); err != nil {
 				return err
 			}

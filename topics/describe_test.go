@@ -1,7 +1,9 @@
 package topics
 
 import (
+	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -187,6 +189,11 @@ func TestDescribeUnanswered(t *testing.T) {
 		if p := run(); p.code != want.code || p.stderr != want.said || !strings.Contains(p.stdout, "\nfine           0       1 ") {
 			t.Errorf("%s: code %d, %s\n%s", name, p.code, p.stderr, p.stdout)
 		}
+	}
+	f = describeFake()
+	f.errs["reassignments"] = fmt.Errorf("no answer within 1s: %w", context.DeadlineExceeded)
+	if p := run(); p.code != 4 || !strings.Contains(p.stdout, "\nfine           0       1 ") {
+		t.Errorf("time ran out: code %d, %s\n%s", p.code, p.stderr, p.stdout)
 	}
 	f = describeFake()
 	f.configs["fine"] = client.TopicConfigs{MinISR: -1, Err: kerr.TopicAuthorizationFailed}

@@ -160,7 +160,7 @@ func (f *facts) askRest(ctx context.Context, cl describer, opts *DescribeOptions
 	all.Wait()
 	f.learn(newer)
 	for _, r := range later {
-		report.some = report.some || r.some
+		report.some, report.late = report.some || r.some, report.late || r.late
 	}
 }
 

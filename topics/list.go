@@ -40,7 +40,9 @@ copies, in bytes; "-" where a broker with a replica did not answer.`,
 		Args:              cli.Args(cobra.ArbitraryArgs),
 		ValidArgsFunction: conn.Complete(-1, online.Topics),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			opts.Words = args
+			if err := opts.take(args, false); err != nil {
+				return err
+			}
 			if opts.Names && cmd.Flags().Changed("output") {
 				return cli.Usagef("--names prints names only: it goes without --output")
 			}
@@ -64,8 +66,11 @@ const wordsHelp = `A word that can be the name of a
 topic is that name; any other one, or each with --regex, is a regular expression as
 Kafka's scripts have them: it must match the whole name, and a comma means "or".`
 
-// flags adds the flags of a selection to cmd.
+// flags adds the flags of a selection to cmd. --topic is what people type who come
+// from Kafka's scripts; it is one more word.
 func (s *Selection) flags(cmd *cobra.Command) {
+	cmd.Flags().StringArrayVar(&s.named, "topic", nil, "one more word")
+	_ = cmd.Flags().MarkHidden("topic") // fails only for a flag that is not there
 	cmd.Flags().BoolVar(&s.Regex, "regex", false, "the words are patterns, also those that could be names")
 	cmd.Flags().BoolVar(&s.Internal, "internal", false, "also those topics that Kafka keeps for itself")
 }

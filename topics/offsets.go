@@ -1,12 +1,14 @@
 package topics
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"maps"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -57,9 +59,11 @@ Kafka keeps for itself.`,
   kf topics offsets --time earliest --time max-timestamp -o csv
   kf topics offsets orders --time '2026-08-06 14:00 Europe/Berlin'`,
 		Args:              cli.Args(cobra.ArbitraryArgs),
-		ValidArgsFunction: conn.Complete(-1, online.Topics),
+		ValidArgsFunction: completePartitions(conn),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			opts.Words = args
+			if err := opts.take(args, false); err != nil {
+				return err
+			}
 			return conn.Run(cmd, func(ctx context.Context, cl *client.Client) error {
 				return Offsets(ctx, env, cl, opts)
 			})
@@ -74,6 +78,29 @@ Kafka keeps for itself.`,
 	_ = cmd.RegisterFlagCompletionFunc("time", cli.Complete(slices.Sorted(maps.Keys(specialTimes))...)) // fails only for a flag that is not there
 	render.Flag(cmd, &opts.Output)
 	return cmd
+}
+
+// completePartitions offers topics, and behind a colon the partitions of one.
+func completePartitions(conn *online.Connection) cobra.CompletionFunc {
+	return func(cmd *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
+		list := online.Topics
+		if topic, _, colon := strings.Cut(typed, ":"); colon {
+			list = func(ctx context.Context, cl *client.Client) ([]string, error) {
+				cluster, err := cl.Topics(ctx, []string{topic})
+				if err != nil {
+					return nil, err
+				}
+				var all []string
+				for _, t := range cluster.Topics {
+					for _, p := range t.Partitions {
+						all = append(all, fmt.Sprintf("%s:%d", topic, p.ID))
+					}
+				}
+				return all, nil
+			}
+		}
+		return conn.Complete(-1, list)(cmd, args, typed)
+	}
 }
 
 // specialTimes are the points that have a name, which Kafka's scripts know too.
@@ -195,6 +222,9 @@ func Offsets(ctx context.Context, env *cli.Env, cl offsetSource, opts OffsetsOpt
 // answers are the offsets of partitions at one point.
 type answers kadm.ListedOffsets
 
+// errNoAnswer is the error of what a broker was asked about and did not mention.
+var errNoAnswer = errors.New("the broker's answer does not mention it")
+
 // errNoLeader is the error of a partition that nobody can be asked about.
 var errNoLeader = errors.New("no leader: 'kf topics describe --unavailable' shows which replicas it waits for")
 
@@ -203,7 +233,12 @@ func (a answers) at(topic string, partition int32) kadm.ListedOffset {
 	if o, ok := kadm.ListedOffsets(a).Lookup(topic, partition); ok {
 		return o
 	}
-	return kadm.ListedOffset{Topic: topic, Partition: partition, Offset: -1, Timestamp: -1, LeaderEpoch: -1, Err: errNoLeader}
+	return none(topic, partition, errNoLeader)
+}
+
+// none is the answer for a partition that has none.
+func none(topic string, partition int32, err error) kadm.ListedOffset {
+	return kadm.ListedOffset{Topic: topic, Partition: partition, Offset: -1, Timestamp: -1, LeaderEpoch: -1, Err: err}
 }
 
 // offset returns the offset of an answer, nil if it has none.
@@ -221,8 +256,18 @@ func listAll(ctx context.Context, cl offsetSource, points []int64, committed boo
 	var wg sync.WaitGroup
 	for i, at := range points {
 		wg.Go(func() {
-			found, _ := cl.ListOffsets(ctx, at, committed, of) // the partitions have its error too
-			listed[i] = answers(found)
+			found, err := cl.ListOffsets(ctx, at, committed, of) // the partitions that it is of have it too
+			listed[i] = make(answers)
+			for topic, partitions := range of {
+				listed[i][topic] = make(map[int32]kadm.ListedOffset)
+				for p := range partitions {
+					o, ok := found.Lookup(topic, p)
+					if !ok {
+						o = none(topic, p, cmp.Or(err, errNoAnswer))
+					}
+					listed[i][topic][p] = o
+				}
+			}
 		})
 	}
 	wg.Wait()
@@ -233,22 +278,22 @@ func listAll(ctx context.Context, cl offsetSource, points []int64, committed boo
 // reason together.
 func (f *failures) partitions(topics []client.Topic, listed []answers) {
 	for _, t := range topics {
-		var reasons []string
+		var reasons []error
 		ids := make(map[string][]int32)
 		for _, p := range t.Partitions {
 			for _, a := range listed {
 				if err := a.at(t.Name, p.ID).Err; err != nil {
-					text := reason(err)
-					if ids[text] == nil {
-						reasons = append(reasons, text)
+					why := reason(err)
+					if ids[why.Error()] == nil {
+						reasons = append(reasons, why)
 					}
-					ids[text] = append(ids[text], p.ID)
+					ids[why.Error()] = append(ids[why.Error()], p.ID)
 					break
 				}
 			}
 		}
-		for _, text := range reasons {
-			f.add("topic %s: %s: %s", t.Name, count(len(ids[text]), "partition", []string{joined(ids[text])}), text)
+		for _, why := range reasons {
+			f.add("topic %s: %s: %v", t.Name, count(len(ids[why.Error()]), "partition", []string{joined(ids[why.Error()])}), why)
 		}
 	}
 }

@@ -25,6 +25,18 @@ type Selection struct {
 	Words    []string // none: all topics
 	Regex    bool     // all words are patterns
 	Internal bool     // patterns, and no words, also find topics that Kafka keeps for itself
+
+	named []string // see flags
+}
+
+// take makes the arguments of a command the words; at least one is needed if some is
+// true.
+func (s *Selection) take(args []string, some bool) error {
+	s.Words = append(s.named, args...)
+	if some && len(s.Words) == 0 {
+		return cli.Usagef("which topics? (see --help)")
+	}
+	return nil
 }
 
 // A rule is what one word, or a part of it, takes.
@@ -182,10 +194,17 @@ func (m *matcher) choose(ctx context.Context, cl topicSource) (cluster *client.C
 type failures struct {
 	env  *cli.Env
 	some bool
+	late bool // for one of them time ran out
 }
 
+// add tells of a failure; errors among its arguments say whether time ran out.
 func (f *failures) add(format string, a ...any) {
 	f.some = true
+	for _, v := range a {
+		if err, ok := v.(error); ok && errors.Is(err, context.DeadlineExceeded) {
+			f.late = true
+		}
+	}
 	f.env.Errorf(format, a...)
 }
 
@@ -204,27 +223,38 @@ func (f *failures) topics(failed []client.Topic, ifExists bool) {
 
 // end returns the error of the command.
 func (f *failures) end() error {
-	if f.some {
+	switch {
+	case f.late:
+		return cli.Status(cli.ExitTimeout)
+	case f.some:
 		return cli.Silent
 	}
 	return nil
 }
 
-// reason returns what to tell a person about an error, with the next step where
-// there is one.
-func reason(err error) string {
+// A reasoned is an error with what to tell a person about it.
+type reasoned struct {
+	text string
+	err  error
+}
+
+func (r reasoned) Error() string { return r.text }
+func (r reasoned) Unwrap() error { return r.err }
+
+// reason returns err in words for a person, with the next step where there is one.
+func reason(err error) error {
 	text := strings.TrimSuffix(err.Error(), ".")
 	switch {
 	case errors.Is(err, kerr.UnknownTopicOrPartition):
-		return "there is no such topic: 'kf topics list' shows all"
+		text = "there is no such topic: 'kf topics list' shows all"
 	case errors.Is(err, kerr.UnknownTopicID):
-		return "no topic has this id: 'kf topics list -o json' shows them"
+		text = "no topic has this id: 'kf topics list -o json' shows them"
 	case errors.Is(err, kerr.TopicAlreadyExists):
-		return text + ": to take that for success, give --if-not-exists"
+		text += ": to take that for success, give --if-not-exists"
 	case errors.Is(err, kerr.TopicAuthorizationFailed):
-		return text + ": an administrator can allow it with ACLs"
+		text += ": an administrator can allow it with ACLs"
 	case errors.Is(err, kerr.TopicDeletionDisabled):
-		return text + ": the brokers run with delete.topic.enable=false"
+		text += ": the brokers run with delete.topic.enable=false"
 	}
-	return text
+	return reasoned{text, err}
 }

@@ -58,9 +58,11 @@ unchanged if nothing is to be removed, or would_trim (with --dry-run).`,
   kf topics trim scratch --to-end --yes
   kf topics trim --from-file offsets.json --dry-run`,
 		Args:              cli.Args(cobra.ArbitraryArgs),
-		ValidArgsFunction: conn.Complete(-1, online.Topics),
+		ValidArgsFunction: completePartitions(conn),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			opts.Words = args
+			if err := opts.take(args, opts.File == ""); err != nil {
+				return err
+			}
 			if cmd.Flags().Changed("to-offset") {
 				opts.ToOffset = &toOffset
 			}
@@ -97,7 +99,7 @@ func (o *TrimOptions) validate() error {
 	case o.File != "" && len(o.Words) > 0:
 		return cli.Usagef("--from-file names the topics: no others go with it")
 	case o.File == "" && len(o.Words) == 0:
-		return cli.Usagef("which topics? (see 'kf topics trim --help')")
+		return cli.Usagef("which topics? (see --help)")
 	case o.ToOffset != nil && *o.ToOffset < 0:
 		return cli.Usagef("--to-offset %d: want 0 or more; --to-end is for all records", *o.ToOffset)
 	}
@@ -185,7 +187,7 @@ func noAnswer(failed error) error {
 	if failed != nil {
 		return failed
 	}
-	return errors.New("the broker said nothing of it")
+	return errNoAnswer
 }
 
 // plan returns what is to be done to each partition, by topic and partition. What

@@ -3,6 +3,7 @@ package client
 import (
 	"context"
 	"errors"
+	"fmt"
 
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kerr"
@@ -20,6 +21,10 @@ const (
 	LatestTiered          int64 = -5 // the last in remote storage
 	EarliestPendingUpload int64 = -6 // the first that remote storage does not have yet
 )
+
+// pointVersions are the versions of ListOffsets that know a point; for older ones it
+// would be a time like any other. Source: Kafka 4.4.0, ListOffsetsRequest.json.
+var pointVersions = map[int64]int16{MaxTimestamp: 7, EarliestLocal: 8, LatestTiered: 9, EarliestPendingUpload: 11}
 
 // ListOffsets asks the leaders of partitions, each once, for the offsets at a point
 // or time; committed makes Latest the last stable offset. A partition that has none
@@ -64,13 +69,23 @@ func (c *Client) ListOffsets(ctx context.Context, at int64, committed bool, of k
 			errs = append(errs, err)
 			for _, t := range shard.Req.(*kmsg.ListOffsetsRequest).Topics {
 				for _, p := range t.Partitions {
-					in(t.Topic)[p.Partition] = kadm.ListedOffset{Topic: t.Topic, Partition: p.Partition, Offset: -1, Timestamp: -1, LeaderEpoch: -1, Err: err}
+					in(t.Topic)[p.Partition] = noOffset(t.Topic, p.Partition, err)
 				}
 			}
 			continue
 		}
-		for _, t := range shard.Resp.(*kmsg.ListOffsetsResponse).Topics {
+		answer := shard.Resp.(*kmsg.ListOffsetsResponse)
+		var tooOld error
+		if answer.Version < pointVersions[at] {
+			tooOld = brokerError(shard.Meta, &UnsupportedError{fmt.Sprintf("ListOffsets of point %d", at), kerr.UnsupportedVersion})
+			errs = append(errs, tooOld)
+		}
+		for _, t := range answer.Topics {
 			for _, p := range t.Partitions {
+				if tooOld != nil {
+					in(t.Topic)[p.Partition] = noOffset(t.Topic, p.Partition, tooOld)
+					continue
+				}
 				in(t.Topic)[p.Partition] = kadm.ListedOffset{
 					Topic: t.Topic, Partition: p.Partition, Timestamp: p.Timestamp, Offset: p.Offset,
 					LeaderEpoch: p.LeaderEpoch, Err: kerr.ErrorForCode(p.ErrorCode),
@@ -79,6 +94,10 @@ func (c *Client) ListOffsets(ctx context.Context, at int64, committed bool, of k
 		}
 	}
 	return listed, errors.Join(errs...)
+}
+
+func noOffset(topic string, partition int32, err error) kadm.ListedOffset {
+	return kadm.ListedOffset{Topic: topic, Partition: partition, Offset: -1, Timestamp: -1, LeaderEpoch: -1, Err: err}
 }
 
 // shardError returns the error of one broker's part of a request, with its name.

@@ -129,6 +129,15 @@ func TestUnsupportedTopics(t *testing.T) {
 			t.Errorf("%s: got %v", name, err)
 		}
 	}
+	// It would take the number of a point that it does not know for a time.
+	set := kadm.TopicsSet{"a": {0: {}, 1: {}}}
+	listed, err := cl.ListOffsets(t.Context(), client.MaxTimestamp, false, set)
+	if o, ok := listed.Lookup("a", 1); !client.Unsupported(err) || !ok || !client.Unsupported(o.Err) || o.Offset != -1 || !strings.Contains(o.Err.Error(), "ListOffsets of point -3") {
+		t.Errorf("got %+v, %v", listed, err)
+	}
+	if listed, err = cl.ListOffsets(t.Context(), client.Latest, false, set); err != nil || listed.Error() != nil || len(listed["a"]) != 2 {
+		t.Errorf("got %+v, %v", listed, err)
+	}
 	if cluster, err := cl.Topics(t.Context(), []string{"a"}); err != nil || topicWords(cluster.Topics) != "a:2" || !cluster.Topics[0].ID.IsZero() {
 		t.Errorf("got %+v, %v", cluster, err)
 	}
