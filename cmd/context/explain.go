@@ -84,7 +84,12 @@ func explain(env *cli.Env, cmd *cobra.Command, conn *online.Connection, format r
 	}
 	var all []explainRow
 	for _, s := range kf.Settings(cmd.Flags()) {
-		all = append(all, explainRow{Setting: s.Key, Value: s.Value, Origin: s.Origin})
+		row := explainRow{Setting: s.Key, Value: s.Value, Origin: s.Origin}
+		if _, ok := set.Get("default.api.timeout.ms"); ok && s.Key == "timeout" && s.Origin == config.Default {
+			note := "default.api.timeout.ms is used instead"
+			row.Note = &note
+		}
+		all = append(all, row)
 	}
 	if set.Context != "" {
 		all = append(all, explainRow{Setting: "context", Value: set.Context, Origin: set.ContextOrigin})

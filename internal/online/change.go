@@ -1,6 +1,7 @@
 package online
 
 import (
+	"context"
 	"fmt"
 
 	"github.com/spf13/cobra"
@@ -39,10 +40,7 @@ func (c *Connection) Allow(cl *client.Client, change Change) error {
 	if protected {
 		question = fmt.Sprintf("%s is protected. %s?", cluster, change.What)
 	}
-	if c.running != nil {
-		defer c.running.pause()()
-	}
-	ok, err := c.env.Confirm(question)
+	ok, err := c.ask(question)
 	switch {
 	case err != nil && protected:
 		return fmt.Errorf("%s is protected: %w", cluster, err)
@@ -52,4 +50,27 @@ func (c *Connection) Allow(cl *client.Client, change Change) error {
 		return cli.Silent
 	}
 	return nil
+}
+
+// ask asks a person, and waits for the answer or the interrupt. The deadline waits too.
+func (c *Connection) ask(question string) (bool, error) {
+	if c.running != nil {
+		defer c.running.pause()()
+	}
+	type answer struct {
+		ok  bool
+		err error
+	}
+	answers := make(chan answer, 1)
+	go func() { // which waits for a line, whatever happens
+		ok, err := c.env.Confirm(question)
+		answers <- answer{ok, err}
+	}()
+	select {
+	case a := <-answers:
+		return a.ok, a.err
+	case <-c.interrupted:
+		fmt.Fprintln(c.env.Stderr) // behind the question
+		return false, context.Canceled
+	}
 }

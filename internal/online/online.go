@@ -22,8 +22,10 @@ type Connection struct {
 	timeout cli.Timeout
 	yes     bool
 
-	settings *Settings // of the run, once they are known
-	running  *deadline // of the run, nil if it has none
+	// Of the run, once they are known.
+	settings    *Settings
+	interrupted <-chan struct{}
+	running     *deadline // nil if it has none
 }
 
 // Connect gives the flags of a connection to parent and all its commands.
@@ -66,6 +68,7 @@ func (c *Connection) Watch(cmd *cobra.Command, do func(context.Context, *client.
 		opt.Timeout = 0 // default.api.timeout.ms may say it
 	}
 	ctx := cmd.Context()
+	c.interrupted = ctx.Done()
 	cl, err := settings.client(ctx, c.env, opt)
 	if err != nil {
 		return err

@@ -3,6 +3,7 @@ package online
 import (
 	"bytes"
 	"context"
+	"io"
 	"net"
 	"os"
 	"slices"
@@ -100,6 +101,24 @@ func TestAllow(t *testing.T) {
 				t.Errorf("got %v, %q; want %q", err, said.String(), tt.said)
 			}
 		})
+	}
+}
+
+// Ctrl-C ends the question, which nobody has answered.
+func TestAllowInterrupted(t *testing.T) {
+	cl, err := client.New(client.Options{Properties: client.Properties{client.BootstrapServers: {Value: "b:1"}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer cl.Close()
+	stdin, typed := io.Pipe()
+	defer typed.Close()
+	interrupted := make(chan struct{})
+	close(interrupted)
+	env := &cli.Env{Stdin: stdin, Stderr: io.Discard, StdinTTY: true, StderrTTY: true}
+	c := &Connection{env: env, interrupted: interrupted}
+	if err := c.Allow(cl, Change{What: "delete 3 topics", Destroy: true}); cli.ExitCode(err) != cli.ExitInterrupted {
+		t.Errorf("got %v", err)
 	}
 }
 
