@@ -210,17 +210,14 @@ func (f *File) set(key, value string) {
 			return
 		}
 	}
-	if value != "" { // in front of the contexts
-		at := min(len(root.Content), 2*boolInt(key != "current"))
-		root.Content = slices.Insert(root.Content, at, scalar(key), scalar(value))
+	if value == "" {
+		return
 	}
-}
-
-func boolInt(b bool) int {
-	if b {
-		return 1
+	at := 0 // in front of the contexts
+	if key == "previous" {
+		at = min(2, len(root.Content)) // behind current
 	}
-	return 0
+	root.Content = slices.Insert(root.Content, at, scalar(key), scalar(value))
 }
 
 // scalar returns the node of a text, which is quoted where YAML would read another

@@ -3,6 +3,7 @@ package contexts
 import (
 	"bytes"
 	"fmt"
+	"slices"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
@@ -68,7 +69,7 @@ func (r reader) each(n *yaml.Node, known []string, do func(key string, value *ya
 	}
 	for i := 0; i+1 < len(n.Content); i += 2 {
 		key, value := n.Content[i], n.Content[i+1]
-		if known != nil && !contains(known, key.Value) {
+		if known != nil && !slices.Contains(known, key.Value) {
 			if near := cli.Nearest(key.Value, known); near != "" {
 				return r.errorf(key, "unknown key %q: did you mean %s?", key.Value, near)
 			}
@@ -82,15 +83,6 @@ func (r reader) each(n *yaml.Node, known []string, do func(key string, value *ya
 		}
 	}
 	return nil
-}
-
-func contains(known []string, key string) bool {
-	for _, k := range known {
-		if k == key {
-			return true
-		}
-	}
-	return false
 }
 
 // text returns the text of a scalar, whatever its type is in YAML.

@@ -2,6 +2,7 @@ package foreign
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"kf/internal/contexts"
@@ -36,7 +37,7 @@ func (f *file) properties() error {
 		switch {
 		case p.key == "bootstrap.servers":
 			c.Bootstrap = p.value
-		case contains(paths, p.key) && p.value != "":
+		case slices.Contains(paths, p.key) && p.value != "":
 			c.set(p.key, c.abs(p.value))
 		default: // also an empty one: it differs from the default
 			c.Set(contexts.Property{Name: p.key, Value: p.value})
@@ -44,15 +45,6 @@ func (f *file) properties() error {
 	}
 	c.done()
 	return nil
-}
-
-func contains(all []string, text string) bool {
-	for _, a := range all {
-		if a == text {
-			return true
-		}
-	}
-	return false
 }
 
 // parseConf reads the lines key=value of librdkafka's tools: blanks around a line do
@@ -76,45 +68,42 @@ func parseConf(text []byte) ([]pair, error) {
 	return all, nil
 }
 
-// renamed are the properties of librdkafka that Java clients have too, by the name that
-// they have there.
+// shared are the properties that librdkafka and Java clients, or kf, have alike.
+var shared = []string{
+	"client.dns.lookup", "client.id", "client.rack", "connections.max.idle.ms", "metadata.max.age.ms",
+	"reconnect.backoff.max.ms", "reconnect.backoff.ms", "retry.backoff.max.ms", "retry.backoff.ms",
+	"sasl.jaas.config", // which kcat reads for PLAIN
+	"sasl.kerberos.service.name", "sasl.mechanism",
+	"sasl.oauthbearer.client.credentials.client.id", "sasl.oauthbearer.client.credentials.client.secret",
+	"sasl.oauthbearer.scope", "sasl.oauthbearer.token.endpoint.url",
+	"sasl.password", "sasl.username", "socket.connection.setup.timeout.ms", "ssl.key.password", "ssl.keystore.password",
+}
+
+// renamed are the properties of librdkafka that Java clients have under another name.
 var renamed = map[string]string{
-	"client.id":                  "client.id",
-	"client.rack":                "client.rack",
-	"sasl.jaas.config":           "sasl.jaas.config", // kcat reads it for PLAIN
-	"sasl.mechanism":             "sasl.mechanism",
-	"sasl.mechanisms":            "sasl.mechanism",
-	"sasl.username":              "sasl.username",
-	"sasl.password":              "sasl.password",
-	"sasl.kerberos.service.name": "sasl.kerberos.service.name",
-	"sasl.oauthbearer.client.id": "sasl.oauthbearer.client.credentials.client.id",
-	"sasl.oauthbearer.client.credentials.client.id":     "sasl.oauthbearer.client.credentials.client.id",
-	"sasl.oauthbearer.client.secret":                    "sasl.oauthbearer.client.credentials.client.secret",
-	"sasl.oauthbearer.client.credentials.client.secret": "sasl.oauthbearer.client.credentials.client.secret",
-	"sasl.oauthbearer.scope":                            "sasl.oauthbearer.scope",
-	"sasl.oauthbearer.token.endpoint.url":               "sasl.oauthbearer.token.endpoint.url",
-	"ssl.key.password":                                  "ssl.key.password",
-	"ssl.keystore.password":                             "ssl.keystore.password",
-	"socket.timeout.ms":                                 "request.timeout.ms",
-	"socket.connection.setup.timeout.ms":                "socket.connection.setup.timeout.ms",
-	"connections.max.idle.ms":                           "connections.max.idle.ms",
-	"metadata.max.age.ms":                               "metadata.max.age.ms",
-	"reconnect.backoff.ms":                              "reconnect.backoff.ms",
-	"reconnect.backoff.max.ms":                          "reconnect.backoff.max.ms",
-	"retry.backoff.ms":                                  "retry.backoff.ms",
-	"retry.backoff.max.ms":                              "retry.backoff.max.ms",
-	"client.dns.lookup":                                 "client.dns.lookup",
+	"sasl.mechanisms":                "sasl.mechanism",
+	"sasl.oauthbearer.client.id":     "sasl.oauthbearer.client.credentials.client.id",
+	"sasl.oauthbearer.client.secret": "sasl.oauthbearer.client.credentials.client.secret",
+	"socket.timeout.ms":              "request.timeout.ms",
+}
+
+// inJava returns the name that Java clients have for a property of librdkafka, "" if
+// they have none, or mean another value by it.
+func inJava(name string) string {
+	if slices.Contains(shared, name) {
+		return name
+	}
+	return renamed[name]
 }
 
 // librdkafkaOnly reports whether Java clients have no such property, so that a file with
 // it is one of librdkafka.
 func librdkafkaOnly(key string) bool {
 	switch key {
-	case "metadata.broker.list", "sasl.username", "sasl.password", "enable.ssl.certificate.verification", "broker.address.family", "security.protocol.":
+	case "metadata.broker.list", "sasl.username", "sasl.password", "enable.ssl.certificate.verification", "broker.address.family":
 		return true
 	}
-	java, ok := renamed[key]
-	return ok && java != key || strings.HasPrefix(key, "ssl.ca.") ||
+	return renamed[key] != "" || strings.HasPrefix(key, "ssl.ca.") ||
 		strings.HasPrefix(key, "ssl.certificate.") || strings.HasPrefix(key, "ssl.key.") && key != "ssl.key.password"
 }
 
@@ -129,7 +118,7 @@ func (f *file) kcat() error {
 	var left []string
 	for _, p := range pairs {
 		name, value := p.key, p.value
-		switch java := renamed[name]; {
+		switch java := inJava(name); {
 		case name == "bootstrap.servers" || name == "metadata.broker.list":
 			c.Bootstrap = value
 		case name == "security.protocol":
