@@ -162,44 +162,46 @@ func (c *cluster) status(t *testing.T) map[string]string {
 	return said
 }
 
-func (c *cluster) sameQuorum(t *testing.T) {
-	compare := func(t *testing.T, kf func(args ...string) ran) {
-		before := c.status(t)
-		rows := kfRows(t, kf("brokers", "quorum", "-o", "csv"))
-		replication := c.kafka(t, "MetadataQuorumCommand", "describe", "--replication")
-		after := c.status(t)
-		var voters, roles []string
-		for _, row := range rows {
-			for _, column := range []string{"high_watermark", "log_end_offset"} {
-				if got, low, high := number(row[column]), number(before["HighWatermark"]), number(after["HighWatermark"]); got < low || got > high+1 {
-					t.Errorf("%s of node %s is %d; Kafka has %d before and %d after", column, row["node"], got, low, high)
-				}
-			}
-			if row["leader_epoch"] != after["LeaderEpoch"] || (row["role"] == "leader") != (row["node"] == after["LeaderId"]) {
-				t.Errorf("%v, %v", row, after)
-			}
-			if row["fetch_age_ms"] == "" || row["caught_up_age_ms"] == "" || number(row["fetch_age_ms"]) > 10_000 {
-				t.Errorf("ages: %v", row)
-			}
-			roles = append(roles, row["node"]+" "+row["role"])
-			voters = append(voters, fmt.Sprintf(`{"id": %s, "endpoints": ["%s"]}`, row["node"], row["endpoints"]))
-		}
-		slices.Sort(voters)
-		sameFacts(t, "voters", "["+strings.Join(voters, ", ")+"]", after["CurrentVoters"])
-		var kafkas []string
-		for line := range strings.Lines(replication.stdout) {
-			if words := strings.Fields(line); len(words) == 7 && words[0] != "NodeId" {
-				kafkas = append(kafkas, words[0]+" "+strings.ToLower(words[6]))
+// compareQuorum compares what kf says of the metadata quorum with Kafka's tool.
+func (c *cluster) compareQuorum(t *testing.T, kf func(args ...string) ran) {
+	before := c.status(t)
+	rows := kfRows(t, kf("brokers", "quorum", "-o", "csv"))
+	replication := c.kafka(t, "MetadataQuorumCommand", "describe", "--replication")
+	after := c.status(t)
+	var voters, roles []string
+	for _, row := range rows {
+		for _, column := range []string{"high_watermark", "log_end_offset"} {
+			if got, low, high := number(row[column]), number(before["HighWatermark"]), number(after["HighWatermark"]); got < low || got > high+1 {
+				t.Errorf("%s of node %s is %d; Kafka has %d before and %d after", column, row["node"], got, low, high)
 			}
 		}
-		slices.Sort(kafkas)
-		slices.Sort(roles)
-		sameFacts(t, "roles", strings.Join(roles, "\n"), strings.Join(kafkas, "\n"))
+		if row["leader_epoch"] != after["LeaderEpoch"] || (row["role"] == "leader") != (row["node"] == after["LeaderId"]) {
+			t.Errorf("%v, %v", row, after)
+		}
+		if row["fetch_age_ms"] == "" || row["caught_up_age_ms"] == "" || number(row["fetch_age_ms"]) > 10_000 {
+			t.Errorf("ages: %v", row)
+		}
+		roles = append(roles, row["node"]+" "+row["role"])
+		voters = append(voters, fmt.Sprintf(`{"id": %s, "endpoints": ["%s"]}`, row["node"], row["endpoints"]))
 	}
-	t.Run("brokers", func(t *testing.T) { compare(t, c.kf) })
+	slices.Sort(voters)
+	sameFacts(t, "voters", "["+strings.Join(voters, ", ")+"]", after["CurrentVoters"])
+	var kafkas []string
+	for line := range strings.Lines(replication.stdout) {
+		if words := strings.Fields(line); len(words) == 7 && words[0] != "NodeId" {
+			kafkas = append(kafkas, words[0]+" "+strings.ToLower(words[6]))
+		}
+	}
+	slices.Sort(kafkas)
+	slices.Sort(roles)
+	sameFacts(t, "roles", strings.Join(roles, "\n"), strings.Join(kafkas, "\n"))
+}
+
+func (c *cluster) sameQuorum(t *testing.T) {
+	t.Run("brokers", func(t *testing.T) { c.compareQuorum(t, c.kf) })
 	t.Run("controllers", func(t *testing.T) {
 		controllers := c.controllers(t)
-		compare(t, func(args ...string) ran { return runKF(append(args, "--bootstrap-controller", controllers)...) })
+		c.compareQuorum(t, func(args ...string) ran { return runKF(append(args, "--bootstrap-controller", controllers)...) })
 	})
 }
 
@@ -225,35 +227,35 @@ func (c *cluster) controllers(t *testing.T) string {
 
 var featureLine = regexp.MustCompile(`(?m)^Feature: (\S+)\s+SupportedMinVersion: (\S+)\s+SupportedMaxVersion: (\S+)\s+FinalizedVersionLevel: (\S+)`)
 
-func (c *cluster) sameFeatures(t *testing.T) {
-	kafkas := func(args ...string) string {
-		r := c.try(t, "org.apache.kafka.tools.FeatureCommand", append(args, "describe")...)
-		var all []string
-		for _, m := range featureLine.FindAllStringSubmatch(r.stdout, -1) {
-			all = append(all, strings.Join(m[1:], " "))
-		}
-		return strings.Join(all, "\n")
+// features returns what kf says of features, and what Kafka's tool does; to is the flag
+// that says who is asked.
+func (c *cluster) features(t *testing.T, to ...string) (kf, kafka string) {
+	t.Helper()
+	r := c.try(t, "org.apache.kafka.tools.FeatureCommand", append(to, "describe")...)
+	var all []string
+	for _, m := range featureLine.FindAllStringSubmatch(r.stdout, -1) {
+		all = append(all, strings.Join(m[1:], " "))
 	}
-	kfs := func(r ran) string {
-		rows := kfRows(t, r)
-		for _, row := range rows {
-			for _, column := range []string{"min", "max", "finalized"} {
-				if name := row[column+"_name"]; name != "" {
-					row[column] = name
-				}
+	rows := kfRows(t, runKF(append([]string{"brokers", "features", "-o", "csv"}, to...)...))
+	for _, row := range rows {
+		for _, column := range []string{"min", "max", "finalized"} {
+			if name := row[column+"_name"]; name != "" {
+				row[column] = name
 			}
 		}
-		return facts(rows, "feature", "min", "max", "finalized")
 	}
+	return facts(rows, "feature", "min", "max", "finalized"), strings.Join(all, "\n")
+}
+
+func (c *cluster) sameFeatures(t *testing.T) {
 	controllers := c.controllers(t)
 	same := func(what string) {
 		t.Helper()
-		eventually(t, what, func() (string, string) {
-			return kfs(c.kf("brokers", "features", "-o", "csv")), kafkas("--bootstrap-server", c.bootstrap)
-		})
+		eventually(t, what, func() (string, string) { return c.features(t, "--bootstrap-server", c.bootstrap) })
 	}
 	same("features")
-	sameFacts(t, "of controllers", kfs(runKF("brokers", "features", "-o", "csv", "--bootstrap-controller", controllers)), kafkas("--bootstrap-controller", controllers))
+	kf, kafka := c.features(t, "--bootstrap-controller", controllers)
+	sameFacts(t, "of controllers", kf, kafka)
 
 	// What is refused, in Kafka's words, and what would be done.
 	for _, tt := range []struct {
@@ -294,14 +296,14 @@ func (c *cluster) sameFeatures(t *testing.T) {
 	}
 
 	// A change there and back, by brokers and by controllers; then Kafka sees the same.
-	kf := c.kf("brokers", "features", "disable", "--feature", "streams.version", "-o", "csv")
-	if rows := kfRows(t, kf); facts(rows, "feature", "from", "to", "result") != "streams.version 1 0 disabled" {
-		t.Errorf("%s%s", kf.stdout, kf.stderr)
+	disabled := c.kf("brokers", "features", "disable", "--feature", "streams.version", "-o", "csv")
+	if rows := kfRows(t, disabled); facts(rows, "feature", "from", "to", "result") != "streams.version 1 0 disabled" {
+		t.Errorf("%s%s", disabled.stdout, disabled.stderr)
 	}
 	same("disabled")
-	kf = runKF("brokers", "features", "upgrade", "--feature", "streams.version=1", "-o", "csv", "--bootstrap-controller", controllers)
-	if rows := kfRows(t, kf); facts(rows, "feature", "to", "result") != "streams.version 1 upgraded" {
-		t.Errorf("%s%s", kf.stdout, kf.stderr)
+	upgraded := runKF("brokers", "features", "upgrade", "--feature", "streams.version=1", "-o", "csv", "--bootstrap-controller", controllers)
+	if rows := kfRows(t, upgraded); facts(rows, "feature", "to", "result") != "streams.version 1 upgraded" {
+		t.Errorf("%s%s", upgraded.stdout, upgraded.stderr)
 	}
 	same("upgraded")
 }
@@ -346,135 +348,35 @@ var (
 	versionLine = regexp.MustCompile(`(?m)^\t(\w+)\((\d+)\): (?:UNSUPPORTED|(\d+)(?: to (\d+))? \[usable: (\d+)\])`)
 )
 
-func (c *cluster) sameVersions(t *testing.T) {
-	compare := func(t *testing.T, kf, kafka ran) {
-		var want []string
-		id := ""
-		for line := range strings.Lines(kafka.stdout) {
-			if m := versionsOf.FindStringSubmatch(line); m != nil {
-				id = m[3]
-			}
-			if m := versionLine.FindStringSubmatch(line); m != nil && m[3] != "" {
-				if m[4] == "" {
-					m[4] = m[3]
-				}
-				want = append(want, strings.Join([]string{id, m[2], m[1], m[3], m[4], m[5]}, " "))
-			}
+// compareVersions compares the versions of APIs that both print.
+func compareVersions(t *testing.T, kf, kafka ran) {
+	var want []string
+	id := ""
+	for line := range strings.Lines(kafka.stdout) {
+		if m := versionsOf.FindStringSubmatch(line); m != nil {
+			id = m[3]
 		}
-		slices.Sort(want)
-		rows := kfRows(t, kf)
-		sameFacts(t, "versions", facts(rows, "broker", "key", "api", "min", "max", "use"), strings.Join(want, "\n"))
+		if m := versionLine.FindStringSubmatch(line); m != nil && m[3] != "" {
+			if m[4] == "" {
+				m[4] = m[3]
+			}
+			want = append(want, strings.Join([]string{id, m[2], m[1], m[3], m[4], m[5]}, " "))
+		}
 	}
+	slices.Sort(want)
+	rows := kfRows(t, kf)
+	sameFacts(t, "versions", facts(rows, "broker", "key", "api", "min", "max", "use"), strings.Join(want, "\n"))
+}
+
+func (c *cluster) sameVersions(t *testing.T) {
 	t.Run("brokers", func(t *testing.T) {
-		compare(t, c.kf("brokers", "describe", "--api-versions", "-o", "csv"), c.kafka(t, "BrokerApiVersionsCommand"))
+		compareVersions(t, c.kf("brokers", "describe", "--api-versions", "-o", "csv"), c.kafka(t, "BrokerApiVersionsCommand"))
 	})
 	t.Run("controllers", func(t *testing.T) {
 		controllers := c.controllers(t)
-		compare(t, runKF("brokers", "describe", "--api-versions", "-o", "csv", "--bootstrap-controller", controllers),
+		compareVersions(t, runKF("brokers", "describe", "--api-versions", "-o", "csv", "--bootstrap-controller", controllers),
 			c.try(t, "org.apache.kafka.tools.ClusterTool", "api-versions", "--bootstrap-controller", controllers))
 	})
-}
-
-var (
-	aclResource = regexp.MustCompile(`(?m)ResourcePattern\(resourceType=(\w+), name=(.*), patternType=(\w+)\)`)
-	aclEntry    = regexp.MustCompile(`(?m)\(principal=(.*), host=(.*), operation=(\w+), permissionType=(\w+)\)`)
-)
-
-// kafkaACLs returns the ACLs that kafka-acls lists.
-func (c *cluster) kafkaACLs(t *testing.T, args ...string) string {
-	t.Helper()
-	r := c.kafka(t, "AclCommand", append([]string{"--list"}, args...)...)
-	if r.exit != 0 {
-		t.Fatal(r.stdout, r.stderr)
-	}
-	var all []string
-	resource := ""
-	for line := range strings.Lines(r.stdout) {
-		if m := aclResource.FindStringSubmatch(line); m != nil {
-			resource = strings.Join(m[1:], " ")
-		}
-		if m := aclEntry.FindStringSubmatch(line); m != nil {
-			all = append(all, resource+" "+strings.Join(m[1:], " "))
-		}
-	}
-	slices.Sort(all)
-	return strings.Join(all, "\n")
-}
-
-func aclFacts(rows []map[string]string) string {
-	return facts(rows, "resource_type", "resource_name", "pattern_type", "principal", "host", "operation", "permission")
-}
-
-func (c *cluster) sameACLs(t *testing.T) {
-	kfs := func(args ...string) string {
-		return aclFacts(kfRows(t, c.kf(append([]string{"acls", "list", "-o", "csv"}, args...)...)))
-	}
-	same := func(what string, kf, kafka []string) {
-		t.Helper()
-		eventually(t, what, func() (string, string) { return kfs(kf...), c.kafkaACLs(t, kafka...) })
-	}
-	add := func(args string) {
-		t.Helper()
-		if r := c.kafka(t, "AclCommand", append([]string{"--add"}, strings.Fields(args)...)...); r.exit != 0 {
-			t.Fatal(args, r.stdout, r.stderr)
-		}
-	}
-	// The same by both, for two principals each: the ACLs must be the same but for that.
-	for i, args := range []string{
-		"--operation Read --operation Write --topic a-1 --topic a-2",
-		"--producer --topic a-p --resource-pattern-type prefixed",
-		"--producer --idempotent --topic a-3 --transactional-id tx",
-		"--consumer --topic a-3 --group a-g",
-		"--producer --consumer --topic a-4 --group *",
-		"--operation Create --operation ClusterAction --cluster",
-		"--topic *",
-		"--operation TwoPhaseCommit --transactional-id tx --allow-host 10.0.0.1 --allow-host ::1",
-	} {
-		by := func(who string) []string { return []string{"--allow-principal", fmt.Sprintf("User:%s-%d", who, i)} }
-		add(strings.Join(by("kafka"), " ") + " " + args)
-		kf := c.kf(slices.Concat([]string{"acls", "create", "-o", "csv"}, by("kf"), strings.Fields(args))...)
-		if rows := kfRows(t, kf); strings.Count(facts(rows, "result"), "created") != len(rows) {
-			t.Errorf("%s: %s%s", args, kf.stdout, kf.stderr)
-		}
-		eventually(t, args, func() (string, string) {
-			kf, kafka := c.kafkaACLs(t, "--principal", fmt.Sprintf("User:kf-%d", i)), c.kafkaACLs(t, "--principal", fmt.Sprintf("User:kafka-%d", i))
-			return strings.ReplaceAll(kf, "User:kf-", "User:kafka-"), kafka
-		})
-	}
-	add("--deny-principal User:eve --deny-host 10.0.0.1 --operation All --topic a- --resource-pattern-type prefixed")
-	add("--allow-principal User:eve --operation CreateTokens --user-principal User:bob")
-
-	// Filters find the same.
-	same("all", nil, nil)
-	same("topic", []string{"--topic", "a-3", "--pattern", "literal"}, []string{"--topic", "a-3"})
-	same("prefixed", []string{"--topic", "a-", "--pattern", "prefixed"}, []string{"--topic", "a-", "--resource-pattern-type", "prefixed"})
-	same("match", []string{"--topic", "a-p7", "--pattern", "match"}, []string{"--topic", "a-p7", "--resource-pattern-type", "match"})
-	same("any", []string{"--topic", "a-p"}, []string{"--topic", "a-p", "--resource-pattern-type", "any"})
-	same("several", []string{"--topic", "a-1", "--group", "*"}, []string{"--topic", "a-1", "--group", "*", "--resource-pattern-type", "any"})
-	same("the cluster", []string{"--cluster"}, []string{"--cluster"})
-	same("principals", []string{"--principal", "User:eve", "--principal", "User:kf-2"}, []string{"--principal", "User:eve", "--principal", "User:kf-2"})
-	controllers := c.controllers(t)
-	eventually(t, "controllers", func() (string, string) {
-		return aclFacts(kfRows(t, runKF("acls", "list", "-o", "csv", "--bootstrap-controller", controllers))), c.kafkaACLs(t)
-	})
-
-	// What kf deletes is gone for Kafka, and nothing else.
-	before := strings.Split(c.kafkaACLs(t), "\n")
-	dry := kfRows(t, c.kf("acls", "delete", "--operation", "Read", "--operation", "Create", "--permission", "allow", "-o", "csv", "--dry-run"))
-	kf := c.kf("acls", "delete", "--operation", "Read", "--operation", "Create", "--permission", "allow", "-o", "csv", "--yes")
-	deleted := kfRows(t, kf)
-	sameFacts(t, "dry run", aclFacts(dry), aclFacts(deleted))
-	left := slices.DeleteFunc(before, func(a string) bool {
-		words := strings.Fields(a)
-		operation := words[len(words)-2]
-		return words[len(words)-1] == "ALLOW" && (operation == "READ" || operation == "CREATE")
-	})
-	eventually(t, "left", func() (string, string) { return strings.Join(left, "\n"), c.kafkaACLs(t) })
-	if r := c.kf("acls", "delete", "--all"); r.exit != 2 || !strings.Contains(r.stderr, "--yes") {
-		t.Errorf("it was not asked: %+v", r)
-	}
-	kfRows(t, c.kf("acls", "delete", "--all", "--yes", "-o", "csv"))
-	eventually(t, "nothing is left", func() (string, string) { return "none" + c.kafkaACLs(t), "none" })
 }
 
 // sameCluster ends with a broker that is down, and up again.
