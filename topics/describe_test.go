@@ -183,6 +183,7 @@ func TestDescribeUnanswered(t *testing.T) {
 		"configs":       {1, "kf: error: configurations are unknown: no answer\n"},
 		"reassignments": {1, "kf: error: the controller does not say which partitions are reassigned: no answer\n"},
 		"dirs":          {0, "kf: warning: sizes are not complete: no answer\n"},
+		"fine-0":        {0, "kf: warning: offsets are not complete: no answer\n"},
 	} {
 		f = describeFake()
 		f.errs[name] = lost

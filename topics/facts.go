@@ -6,6 +6,7 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kerr"
 
 	"kf/internal/cli"
@@ -154,6 +155,9 @@ func (f *facts) askRest(ctx context.Context, cl describer, opts *DescribeOptions
 		if !opts.topicsOnly() {
 			all.Go(func() {
 				f.listed = listAll(ctx, cl, []int64{client.Earliest, client.Latest}, false, ledPartitions(f.cluster.Topics))
+				if err := firstError(f.listed); err != nil {
+					report.env.Warnf("offsets are not complete: %s", reason(err))
+				}
 			})
 		}
 	}
@@ -162,6 +166,17 @@ func (f *facts) askRest(ctx context.Context, cl describer, opts *DescribeOptions
 	for _, r := range later {
 		report.some, report.late = report.some || r.some, report.late || r.late
 	}
+}
+
+// firstError returns an error of a partition that was asked about, nil if there is
+// none.
+func firstError(listed []answers) error {
+	for _, a := range listed {
+		if err := kadm.ListedOffsets(a).Error(); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // learn takes what DescribeTopics says of partitions that are to be printed.
