@@ -32,7 +32,8 @@ func newDescribeCommand(env *cli.Env, conn *online.Connection) *cobra.Command {
 another entity; a type alone stands for all of it. Of a broker that is all that differs
 from Kafka's defaults, the column SOURCE tells from where; of others it is what is set
 for themselves. --all adds what they inherit; of users, clients and addresses the quotas
-that hold for them.
+that hold for them. The SOURCE of a quota is the entity that has it, or DEFAULT_CONFIG
+for one without limit.
 
 With --diff only keys are printed whose values differ from those of another entity, or
 from the defaults, and the exit code is 3 if there are any.
