@@ -47,6 +47,7 @@ func (c *Connection) Allow(cl *client.Client, change Change) error {
 	case err != nil:
 		return err
 	case !ok:
+		c.env.Notef("not done")
 		return cli.Silent
 	}
 	return nil
