@@ -27,7 +27,8 @@ func newListCommand(env *cli.Env, conn *online.Connection) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "list [topic|pattern]...",
 		Short: "List the topics of a cluster",
-		Long: `Lists topics by name: all, or those that are named. ` + wordsHelp + `
+		Long: `Lists topics by name: all, or those that are named.
+` + wordsHelp + `
 
 Topics that Kafka keeps for itself, such as __consumer_offsets, are listed if they are
 named, or with --internal. --sizes also asks the brokers for their log directories:
@@ -62,9 +63,9 @@ copies, in bytes; "-" where a broker with a replica did not answer.`,
 }
 
 // wordsHelp says how arguments name topics.
-const wordsHelp = `A word that can be the name of a
-topic is that name; any other one, or each with --regex, is a regular expression as
-Kafka's scripts have them: it must match the whole name, and a comma means "or".`
+const wordsHelp = `A word that can be the name of a topic is that name; any other one, or each with
+--regex, is a regular expression as Kafka's scripts have them: it must match the whole
+name, and a comma means "or".`
 
 // flags adds the flags of a selection to cmd. --topic is what people type who come
 // from Kafka's scripts; it is one more word.

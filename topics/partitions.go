@@ -14,10 +14,9 @@ import (
 )
 
 // partitionsHelp says how arguments name partitions.
-const partitionsHelp = `A word is a topic or a pattern, with a
-colon and partitions behind it or all of them: orders:3, orders:0-3 (0, 1 and 2, as
-Kafka's scripts count), orders:5- (from 5 on), :0 (of every topic); several may be
-joined by commas.`
+const partitionsHelp = `A word is a topic or a pattern, of all partitions or with some behind a colon:
+orders:3, orders:0-3 (0, 1 and 2, as Kafka's scripts count), orders:5- (from 5 on), :0
+(of every topic); several may be joined by commas.`
 
 // partitioned is matcher for words that may name partitions; only, unless it is
 // empty, are the partitions to which all of them are limited.
