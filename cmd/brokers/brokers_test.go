@@ -57,6 +57,13 @@ func (f *fake) Topics(context.Context, []string) (*client.Cluster, error) {
 
 func (f *fake) Quorum(context.Context) (*client.Quorum, error) { return f.quorum, f.quorumErr }
 
+func (f *fake) ControllerOf(_ context.Context, nodes *client.Nodes) (int32, *client.Quorum, error) {
+	if f.quorum == nil {
+		return nodes.Controller, nil, f.quorumErr
+	}
+	return f.quorum.Leader, f.quorum, nil
+}
+
 func (f *fake) NodeVersions(_ context.Context, nodes []client.Node) []client.NodeVersions {
 	var all []client.NodeVersions
 	for _, n := range nodes {
@@ -126,9 +133,12 @@ func TestList(t *testing.T) {
 	}
 	f.topics = nil
 	f.quorum, f.quorumErr = nil, kerr.ClusterAuthorizationFailed
-	out, _, _ = run(t, list)
+	out, errs, exit := run(t, list)
+	if exit != 0 || !strings.HasPrefix(errs, "kf: warning: the controller is not known: CLUSTER_AUTHORIZATION_FAILED") {
+		t.Errorf("exit %d, %s", exit, errs)
+	}
 	expect(t, "may not know the controller", out, head+"1,a,9,r1,up,,0,0,0,0\n2,b,9,,up,,0,0,0,0\n3,c,9,,fenced,,0,0,0,0\n")
-	f.quorumErr, f.nodes.Controller = kerr.UnsupportedVersion, 1
+	f.quorumErr, f.nodes.Controller = nil, 1
 	out, _, _ = run(t, list)
 	expect(t, "no KRaft", out, head+"1,a,9,r1,up,true,0,0,0,0\n2,b,9,,up,false,0,0,0,0\n3,c,9,,fenced,false,0,0,0,0\n")
 }

@@ -61,7 +61,7 @@ type brokerRow struct {
 // A lister is what List asks of the cluster.
 type lister interface {
 	nodeLister
-	controllerFinder
+	ControllerOf(context.Context, *client.Nodes) (int32, *client.Quorum, error)
 	Topics(ctx context.Context, names []string) (*client.Cluster, error)
 }
 
@@ -75,12 +75,19 @@ func List(ctx context.Context, env *cli.Env, cl lister, opts ListOptions) error 
 	if err != nil {
 		return err
 	}
-	controller := controllerOf(ctx, cl, nodes)
+	controller, _, err := cl.ControllerOf(ctx, nodes)
+	if ctx.Err() != nil {
+		return err
+	}
+	known := err == nil
+	if !known {
+		env.Warnf("the controller is not known: %v", err)
+	}
 	all := count(nodes.Nodes, cluster.Topics)
 	rows := render.New[brokerRow](env.Stdout, opts.Output, render.Options{Command: "brokers list", Color: env.ColorStdout()})
 	for _, row := range all {
-		if controller != nil {
-			row.Controller = new(*controller == row.Broker)
+		if known {
+			row.Controller = new(controller == row.Broker)
 		}
 		if err := rows.Write(row); err != nil {
 			return err
@@ -125,21 +132,4 @@ func count(nodes []client.Node, topics []client.Topic) []brokerRow {
 	}
 	slices.SortFunc(all, func(a, b brokerRow) int { return cmp.Compare(a.Broker, b.Broker) })
 	return all
-}
-
-// A controllerFinder knows who leads the metadata quorum.
-type controllerFinder interface {
-	Quorum(context.Context) (*client.Quorum, error)
-}
-
-// controllerOf returns the id of the active controller, nil if it cannot be known.
-func controllerOf(ctx context.Context, cl controllerFinder, nodes *client.Nodes) *int32 {
-	quorum, err := cl.Quorum(ctx)
-	switch {
-	case err == nil:
-		return &quorum.Leader
-	case client.Unsupported(err): // no KRaft: the brokers say who it is
-		return &nodes.Controller
-	}
-	return nil
 }

@@ -83,8 +83,13 @@ func (w *words) AppendText(dst []byte) ([]byte, bool) {
 	return append(dst, strings.Join(*w, ",")...), *w != nil
 }
 
+// A quorumAsker asks for the metadata quorum.
+type quorumAsker interface {
+	Quorum(context.Context) (*client.Quorum, error)
+}
+
 // Quorum prints a row for each node of the metadata quorum, the leader first.
-func Quorum(ctx context.Context, env *cli.Env, cl controllerFinder, opts QuorumOptions) error {
+func Quorum(ctx context.Context, env *cli.Env, cl quorumAsker, opts QuorumOptions) error {
 	quorum, err := cl.Quorum(ctx)
 	if err != nil {
 		return err

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/twmb/franz-go/pkg/kerr"
@@ -39,7 +40,12 @@ func (f *fake) Topics(context.Context, []string) (*client.Cluster, error) {
 	return &client.Cluster{Topics: f.topics}, nil
 }
 
-func (f *fake) Quorum(context.Context) (*client.Quorum, error) { return f.quorum, f.quorumErr }
+func (f *fake) ControllerOf(_ context.Context, nodes *client.Nodes) (int32, *client.Quorum, error) {
+	if f.quorum == nil {
+		return nodes.Controller, nil, f.quorumErr
+	}
+	return f.quorum.Leader, f.quorum, nil
+}
 
 func (f *fake) NodeVersions(_ context.Context, nodes []client.Node) []client.NodeVersions {
 	return []client.NodeVersions{{Node: nodes[0], Finalized: map[string]int16{"metadata.version": 25}}}
@@ -102,9 +108,12 @@ func TestDescribe(t *testing.T) {
 		t.Errorf("%q %d", errs, exit)
 	}
 	f.quorum, f.quorumErr, f.nodes.Fenced, f.topics = nil, kerr.ClusterAuthorizationFailed, false, nil
-	out, _, _ = run(t, describe)
+	out, errs, exit = run(t, describe)
+	if exit != 0 || !strings.HasPrefix(errs, "kf: warning: the controller is not known: CLUSTER_AUTHORIZATION_FAILED") {
+		t.Errorf("exit %d, %s", exit, errs)
+	}
 	expect(t, "without rights", out, head+"id,,,,,4.0-IV3,2,,1,0,0,0,0,0,0,0\n")
-	f.quorumErr = kerr.UnsupportedVersion
+	f.quorumErr = nil
 	out, _, _ = run(t, describe)
 	expect(t, "no KRaft", out, head+"id,3,,,,4.0-IV3,2,,1,0,0,0,0,0,0,0\n")
 }

@@ -67,7 +67,7 @@ type clusterRow struct {
 type describer interface {
 	nodeLister
 	Topics(ctx context.Context, names []string) (*client.Cluster, error)
-	Quorum(context.Context) (*client.Quorum, error)
+	ControllerOf(context.Context, *client.Nodes) (int32, *client.Quorum, error)
 	NodeVersions(ctx context.Context, nodes []client.Node) []client.NodeVersions
 }
 
@@ -84,11 +84,15 @@ func Describe(ctx context.Context, env *cli.Env, cl describer, opts DescribeOpti
 	row := clusterRow{ClusterID: nodes.ClusterID}
 	row.nodes(nodes)
 	row.topics(cluster.Topics)
-	switch quorum, err := cl.Quorum(ctx); {
-	case err == nil:
+	switch controller, quorum, err := cl.ControllerOf(ctx, nodes); {
+	case ctx.Err() != nil:
+		return err
+	case err != nil:
+		env.Warnf("the controller is not known: %v", err)
+	case quorum == nil:
+		row.Controller = &controller
+	default:
 		row.quorum(quorum)
-	case client.Unsupported(err): // no KRaft: the brokers say who it is
-		row.Controller = &nodes.Controller
 	}
 	if i := slices.IndexFunc(nodes.Nodes, func(n client.Node) bool { return !n.Fenced }); i >= 0 {
 		row.version(cl.NodeVersions(ctx, nodes.Nodes[i:i+1]))

@@ -67,6 +67,9 @@ func TestNodes(t *testing.T) {
 	if !client.Unsupported(err) || err.Error() != "this broker does not support DescribeQuorum" {
 		t.Errorf("%v", err)
 	}
+	if id, quorum, err := cl.ControllerOf(t.Context(), nodes); id != nodes.Controller || quorum != nil || err != nil {
+		t.Errorf("controller %d, %v, %v", id, quorum, err)
+	}
 	for _, err := range []error{cl.UnregisterBroker(t.Context(), 1), cl.UnregisterController(t.Context(), 1)} {
 		if !client.Unsupported(err) {
 			t.Errorf("%v", err)
@@ -253,5 +256,30 @@ func TestControllers(t *testing.T) {
 	code = kerr.MismatchedEndpointType.Code
 	if err := k.controllersClient(t).UnregisterBroker(context.Background(), 1); err == nil || !strings.Contains(err.Error(), "a broker answers there") {
 		t.Errorf("%v", err)
+	}
+}
+
+// A quorum without a leader does not hold up what else there is to ask.
+func TestControllerOf(t *testing.T) {
+	k := newCluster(t)
+	release := make(chan struct{})
+	defer close(release)
+	answer(k, func(q *kmsg.ApiVersionsRequest) kmsg.Response {
+		r := q.ResponseKind().(*kmsg.ApiVersionsResponse)
+		for _, key := range []int16{3, 18, 55, 60} {
+			r.ApiKeys = append(r.ApiKeys, kmsg.ApiVersionsResponseApiKey{ApiKey: key, MaxVersion: 2})
+		}
+		return r
+	})
+	answer(k, func(q *kmsg.DescribeQuorumRequest) kmsg.Response {
+		k.SleepControl(func() { <-release })
+		return q.ResponseKind()
+	})
+	cl := k.client(t, 10*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
+	defer cancel()
+	_, _, err := cl.ControllerOf(ctx, new(client.Nodes))
+	if !errors.Is(err, context.DeadlineExceeded) || ctx.Err() != nil {
+		t.Errorf("%v, and %v for the rest", err, ctx.Err())
 	}
 }

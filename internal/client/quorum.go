@@ -68,6 +68,27 @@ func (c *Client) Quorum(ctx context.Context) (*Quorum, error) {
 	return quorumOf(p, r.Nodes), nil
 }
 
+// ControllerOf returns the id of the active controller, -1 if none is elected, and what
+// the quorum says, nil if there is none: then the brokers say who it is. Without an
+// answer in a third of the time left, or the right to ask, the error says why it is not
+// known: a quorum without a leader answers nobody, and the rest is worth more then.
+func (c *Client) ControllerOf(ctx context.Context, nodes *Nodes) (int32, *Quorum, error) {
+	soon, cancel := patience(ctx)
+	defer cancel()
+	quorum, err := c.Quorum(soon)
+	switch {
+	case err == nil:
+		return quorum.Leader, quorum, nil
+	case Unsupported(err):
+		return nodes.Controller, nil, nil
+	case ctx.Err() != nil:
+		return 0, nil, context.Cause(ctx)
+	case soon.Err() != nil:
+		return 0, nil, context.Cause(soon)
+	}
+	return 0, nil, err
+}
+
 func quorumOf(p kmsg.DescribeQuorumResponseTopicPartition, nodes []kmsg.DescribeQuorumResponseNode) *Quorum {
 	endpoints := make(map[int32][]string)
 	for _, n := range nodes {
