@@ -28,7 +28,8 @@ func TestDemo(t *testing.T) {
 	if err := cmd.Run(); err != nil || stderr.Len() > 0 {
 		t.Fatalf("%v: %s\n%s", err, &stderr, &stdout)
 	}
-	// The port is any free one, and the producer has a random id.
+	// The port is any free one, and topics have random ids.
 	text := regexp.MustCompile(`127\.0\.0\.1:[0-9]+`).ReplaceAllString(stdout.String(), "127.0.0.1:PORT")
+	text = regexp.MustCompile(`(?m)^(orders +)[\w-]{22} `).ReplaceAllString(text, "${1}TOPIC-ID               ")
 	kftest.Golden(t, "testdata/demo.golden", text)
 }

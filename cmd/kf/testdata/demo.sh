@@ -4,8 +4,9 @@
 # client internal/demo in PATH; a test compares what it prints with demo.golden.
 set -u
 cd "$(dirname "$0")/kafka-4.4" || exit 1
-unset KF_OUTPUT KF_COLOR KF_QUIET KF_KEY_FORMAT KF_VALUE_FORMAT
-export KF_CONFIG=/dev/null # show what kf does without anybody's settings
+# Show what kf does without anybody's settings.
+for name in $(compgen -e KF_); do unset "$name"; done
+export KF_CONFIG=/dev/null XDG_CONFIG_HOME=/dev/null
 
 heading() { printf '\n\033[1m== %s\033[0m\n' "$1"; }
 if [ ! -t 1 ] || [ -n "${NO_COLOR-}" ]; then heading() { printf '\n== %s\n' "$1"; }; fi
@@ -16,13 +17,46 @@ why() { printf '   %s\n' "$@"; }
 try() {
     local want=$1 got=0
     shift
-    printf '\n$ kf %s\n' "$*"
+    printf '\n$ kf'
+    local word
+    for word in "$@"; do
+        case $word in
+        *[!A-Za-z0-9_.,:/=-]*) printf " '%s'" "$word" ;;
+        *) printf ' %s' "$word" ;;
+        esac
+    done
+    printf '\n'
     kf "$@" 2>&1 || got=$?
     if [ "$got" -ne 0 ]; then printf '(exit code %d)\n' "$got"; fi
     if [ "$got" -ne "$want" ]; then
         echo "demo: exit code $got, want $want" >&2
         exit 1
     fi
+}
+
+# serve starts the broker on the directory data, and waits until it is ready.
+serve() {
+    printf '\n$ kf serve --data-dir data %s &\n' "$*"
+    (cd "$tmp" && exec kf serve --data-dir data "$@" --listen 127.0.0.1:0 --ready-file ready --log-level warn >out 2>&1) &
+    broker=$!
+    for _ in $(seq 500); do
+        [ -e "$tmp/ready" ] && [ -s "$tmp/out" ] && break
+        kill -0 "$broker" 2>/dev/null || break
+        sleep 0.02
+    done
+    cat "$tmp/out"
+    if [ ! -e "$tmp/ready" ]; then
+        echo 'demo: the broker did not start' >&2
+        exit 1
+    fi
+    KF_BOOTSTRAP_SERVERS=$(cat "$tmp/ready")
+    export KF_BOOTSTRAP_SERVERS
+}
+
+stop() {
+    kill "$broker"
+    wait "$broker" || { echo 'demo: the broker did not stop cleanly' >&2; exit 1; }
+    broker=
 }
 
 first=00000000000000000000
@@ -35,21 +69,8 @@ cd "$tmp" || exit 1
 heading 'A broker'
 why 'On the loopback interface, ready in some milliseconds. Any Kafka client can use it.'
 settings=(-c offsets.topic.num.partitions=1 -c group.initial.rebalance.delay.ms=0)
-printf '\n$ kf serve --data-dir data --topic orders:2 %s &\n' "${settings[*]}"
-kf serve --data-dir data --topic orders:2 "${settings[@]}" --listen 127.0.0.1:0 --ready-file ready --log-level warn >out 2>&1 &
-broker=$!
-for _ in $(seq 500); do
-    [ -e ready ] && break
-    kill -0 "$broker" 2>/dev/null || break
-    sleep 0.02
-done
-if [ ! -e ready ]; then
-    cat out >&2
-    echo 'demo: the broker did not start' >&2
-    exit 1
-fi
-cat out
-demo "$(cat ready)" orders || exit 1
+serve --topic orders:2 "${settings[@]}"
+demo "$KF_BOOTSTRAP_SERVERS" orders || exit 1
 
 heading 'Its data are the files of an Apache Kafka broker'
 why 'Stop it, and Apache Kafka starts on this directory; kf serve starts on one of Kafka.'
@@ -57,9 +78,7 @@ printf '\n$ ls data data/orders-0\n'
 ls data data/orders-0
 try 0 dump data/orders-0/$first.log
 try 0 dump-log --print-data-log --files data/orders-0/$first.log
-kill "$broker"
-wait "$broker" || { echo 'demo: the broker did not stop cleanly' >&2; exit 1; }
-broker=
+stop
 why '' 'Stopped. What a clean stop leaves lets the next start trust the files without reading them.'
 try 0 dump data/replication-offset-checkpoint data/.kafka_cleanshutdown data/orders-0/00000000000000000003.snapshot
 
@@ -113,4 +132,15 @@ heading 'Drop-in for kafka-dump-log.sh'
 why 'The same options, the same text to the byte, without a JVM.'
 try 0 dump-log --print-data-log --files transactions/requests-0/$first.log
 
-printf '\nMore: kf dump --help, kf dump-log --help, kf help formats\n'
+heading 'A group, and how far it is behind'
+why 'The broker goes on where it stopped. What follows works with any Kafka cluster: -b says where.'
+serve "${settings[@]}"
+try 0 configs alter topic orders --set retention.ms=-1
+try 0 topics describe orders
+try 0 groups describe fulfilment
+try 0 groups reset fulfilment --topic orders --to-earliest
+try 3 groups lag fulfilment --against newest --sample 0 --fail-if 'behind > 30s' -o csv
+try 0 groups lag fulfilment --against newest --sample 0
+stop
+
+printf '\nMore: kf dump --help, kf groups --help, kf help connecting, kf help migrate\n'
