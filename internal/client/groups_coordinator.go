@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -85,20 +86,26 @@ type groupQuestion func(ctx context.Context, b *kgo.Broker, groups []string) (fa
 
 // askCoordinators asks the coordinator of each group, all at the same time, and each
 // only once unless it cannot say yet: then it is asked again, or another one if the
-// group has moved, as long as patience lasts. It returns what failed in the end. Ask
-// is called from several goroutines, never twice for a group at a time.
+// group has moved, as long as patience lasts. Where the connection broke it is asked
+// for fewer groups at a time, for the answer may have been too large. It returns what
+// failed in the end. Ask is called from several goroutines, never twice for a group at
+// a time.
 func (c *Client) askCoordinators(ctx context.Context, groups []string, ask groupQuestion) map[string]error {
 	ctx, cancel := patience(ctx)
 	defer cancel()
 	failed := make(map[string]error)
+	most := len(groups)
 	for pause := 50 * time.Millisecond; len(groups) > 0; pause = min(2*pause, time.Second) {
-		errs := c.askOnce(ctx, groups, ask)
+		errs := c.askOnce(ctx, groups, most, ask)
 		var again []string
+		broke := false
 		for _, g := range groups {
 			switch err := errs[g]; {
 			case err == nil:
 				delete(failed, g)
 			case mayPass(err) && ctx.Err() == nil:
+				_, answered := errors.AsType[*kerr.Error](err)
+				broke = broke || !answered
 				c.groups.forget(g)
 				again = append(again, g)
 				failed[g] = reason(err)
@@ -107,6 +114,9 @@ func (c *Client) askCoordinators(ctx context.Context, groups []string, ask group
 			}
 		}
 		groups = again
+		if broke {
+			most = max(1, most/4)
+		}
 		if len(groups) > 0 {
 			select {
 			case <-ctx.Done():
@@ -133,7 +143,8 @@ func mayPass(err error) bool {
 	return coordinator && !errors.Is(err, context.DeadlineExceeded) && !errors.Is(err, context.Canceled)
 }
 
-func (c *Client) askOnce(ctx context.Context, groups []string, ask groupQuestion) map[string]error {
+// askOnce asks about at most so many groups in a request.
+func (c *Client) askOnce(ctx context.Context, groups []string, most int, ask groupQuestion) map[string]error {
 	failed := c.findCoordinators(ctx, groups)
 	at := make(map[int32][]string)
 	brokers := make(map[int32]kadm.BrokerDetail)
@@ -149,21 +160,23 @@ func (c *Client) askOnce(ctx context.Context, groups []string, ask groupQuestion
 	var all sync.WaitGroup
 	for node, groups := range at {
 		all.Go(func() {
-			some, err := ask(ctx, c.kgo.Broker(int(node)), groups)
-			if err != nil {
-				if ctx.Err() != nil {
-					err = context.Cause(ctx)
-				}
-				err = brokerError(brokers[node], err)
-			}
-			mu.Lock()
-			defer mu.Unlock()
-			for _, g := range groups {
+			for groups := range slices.Chunk(groups, most) {
+				some, err := ask(ctx, c.kgo.Broker(int(node)), groups)
 				if err != nil {
-					failed[g] = reason(err)
-				} else if some[g] != nil {
-					failed[g] = some[g]
+					if ctx.Err() != nil {
+						err = context.Cause(ctx)
+					}
+					err = brokerError(brokers[node], err)
 				}
+				mu.Lock()
+				for _, g := range groups {
+					if err != nil {
+						failed[g] = err
+					} else if some[g] != nil {
+						failed[g] = some[g]
+					}
+				}
+				mu.Unlock()
 			}
 		})
 	}

@@ -140,6 +140,25 @@ func TestLeaderHangs(t *testing.T) {
 	}
 }
 
+// A coordinator whose answer about many groups does not arrive is asked about fewer.
+func TestGroupAnswerTooLarge(t *testing.T) {
+	k := newCluster(t, kfake.SeedTopics(1, "a"))
+	ids := k.commit(t, 40, 1, "a")
+	k.ControlKey(int16(kmsg.OffsetFetch), func(q kmsg.Request) (kmsg.Response, error, bool) {
+		k.KeepControl()
+		if len(q.(*kmsg.OffsetFetchRequest).Groups) > 5 {
+			return nil, errors.New("too large"), true // closes the connection
+		}
+		return nil, nil, false
+	})
+	commits := k.client(t, time.Minute).Commits(deadline(t, time.Minute), ids)
+	for i, id := range ids {
+		if c := commits[id]; c.Err != nil || c.Of["a"][0].Offset != int64(i) {
+			t.Errorf("%s: %+v", id, c)
+		}
+	}
+}
+
 // Coordinators that moved since they were found are found again.
 func TestGroupMoves(t *testing.T) {
 	k := newCluster(t, kfake.SeedTopics(1, "a"))
@@ -170,6 +189,17 @@ func TestGroupChangesType(t *testing.T) {
 	if _, err := cl.DeleteGroups(ctx, "g1"); err != nil {
 		t.Fatal(err)
 	}
+	// What Kafka says of groups of another type, and kfake does not.
+	k.ControlKey(int16(kmsg.DescribeGroups), func(q kmsg.Request) (kmsg.Response, error, bool) {
+		k.KeepControl()
+		answer := q.ResponseKind().(*kmsg.DescribeGroupsResponse)
+		for _, id := range q.(*kmsg.DescribeGroupsRequest).Groups {
+			g := kmsg.NewDescribeGroupsResponseGroup()
+			g.Group, g.ErrorCode = id, kerr.GroupIDNotFound.Code
+			answer.Groups = append(answer.Groups, g)
+		}
+		return answer, nil, true
+	})
 	member, err := kgo.NewClient(kgo.SeedBrokers(k.ListenAddrs()...), kgo.ConsumerGroup("g1"), kgo.ConsumeTopics("a"), kgo.ServerSideBalancer(), kgo.Balancers(kgo.RangeBalancer()))
 	if err != nil {
 		t.Fatal(err)
@@ -183,6 +213,7 @@ func TestGroupChangesType(t *testing.T) {
 		if g.Type == client.ConsumerGroup && len(g.Members) == 1 && g.Members[0].Protocol == "consumer" {
 			break
 		}
+		time.Sleep(10 * time.Millisecond)
 	}
 }
 
