@@ -47,10 +47,10 @@ func NewRoot(env *cli.Env) *cobra.Command {
 	var configPath string
 	root := cli.Group(&cobra.Command{
 		Use:   "kf",
-		Short: "Read and serve Apache Kafka data directories",
+		Short: "Read and serve Apache Kafka data directories, and administer clusters",
 		Long: `kf decodes the files of Apache Kafka data directories, without a broker and
 without a JVM, and never changes a byte of what it inspects. "kf serve" is a broker
-that writes such directories itself.
+that writes such directories itself. Other commands administer any Kafka cluster.
 
 Rows go to standard output, everything else to standard error.`,
 		Version:           env.Build.Version,
