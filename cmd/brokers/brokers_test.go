@@ -46,13 +46,7 @@ func (f *fake) Nodes(_ context.Context, fenced bool) (*client.Nodes, error) {
 }
 
 func (f *fake) Topics(context.Context, []string) (*client.Cluster, error) {
-	c := &client.Cluster{Topics: f.topics}
-	for _, n := range f.nodes.Nodes {
-		if !n.Fenced {
-			c.Brokers = append(c.Brokers, kadm.BrokerDetail{NodeID: n.ID})
-		}
-	}
-	return c, nil
+	return &client.Cluster{Topics: f.topics}, nil
 }
 
 func (f *fake) Quorum(context.Context) (*client.Quorum, error) { return f.quorum, f.quorumErr }
@@ -286,7 +280,7 @@ func TestUpdates(t *testing.T) {
 }
 
 func TestLogDirs(t *testing.T) {
-	f := &fake{nodes: threeNodes, dirs: []client.LogDir{
+	f := &fake{nodes: client.Nodes{Nodes: threeNodes.Nodes[:2]}, dirs: []client.LogDir{
 		{Broker: 2, Path: "/b", Total: -1, Usable: -1},
 		{Broker: 1, Path: "/d2", Total: 200, Usable: 50, Cordoned: true, Replicas: []client.LogDirReplica{
 			{Topic: "t", Partition: 1, Size: 5}, {Topic: "t", Partition: 0, Size: 7, OffsetLag: 3, Future: true},
@@ -312,8 +306,14 @@ func TestLogDirs(t *testing.T) {
 	if out, errs, exit = run(t, show); exit != 1 || strings.Count(out, "\n") != 3 || errs != "kf: error: broker 3: down\n" {
 		t.Errorf("exit %d, %s%s", exit, out, errs)
 	}
+	// One is fenced, which the metadata do not list.
+	f.nodes, f.dirsErr = threeNodes, nil
+	if out, errs, exit = run(t, show); exit != 1 || strings.Count(out, "\n") != 3 || errs != "kf: error: broker 3 is fenced: it is down, or not ready\n" {
+		t.Errorf("exit %d, %s%s", exit, out, errs)
+	}
+	f.nodes.Nodes = f.nodes.Nodes[:2]
 	f.topics = []client.Topic{{Name: "t", Partitions: []client.Partition{{ID: 0}}}, {Name: "gone", Err: kerr.UnknownTopicOrPartition}, {Name: "secret", Err: kerr.TopicAuthorizationFailed}}
-	f.dirsErr, opts.Topics = nil, []string{"t", "gone", "secret"}
+	opts.Topics = []string{"t", "gone", "secret"}
 	if _, errs, exit = run(t, show); exit != 1 || !strings.HasPrefix(errs, "kf: error: there is no topic \"gone\"\nkf: error: topic \"secret\": TOPIC_AUTHORIZATION_FAILED") {
 		t.Errorf("exit %d, %s", exit, errs)
 	}

@@ -41,8 +41,8 @@ is how far a replica is behind the high watermark; a future replica is one that 
 moved into the directory, and its lag is what is left to copy, in records.
 
 --topic counts and shows the replicas of some topics only. A directory that is offline,
-a broker that does not answer and a topic that there is not make the exit code 1; the
-rest is shown.`,
+a broker that is fenced or does not answer, and a topic that there is not make the exit
+code 1; the rest is shown.`,
 		Example: `  kf brokers logdirs
   kf brokers logdirs --topic orders --broker 1,3 --partitions
   kf brokers logdirs --partitions -o jsonl | jq -s 'group_by(.topic)[] | {topic: .[0].topic, size: map(.size) | add}'`,
@@ -94,6 +94,7 @@ type replicaRow struct {
 
 // A dirLister is what LogDirs asks of the cluster.
 type dirLister interface {
+	nodeLister
 	Topics(ctx context.Context, names []string) (*client.Cluster, error)
 	LogDirs(ctx context.Context, brokers kadm.BrokerDetails, of kadm.TopicsSet) ([]client.LogDir, error)
 }
@@ -101,17 +102,19 @@ type dirLister interface {
 // LogDirs prints a row for each log directory, or for each replica. It fails with
 // [cli.Silent] if something was missing.
 func LogDirs(ctx context.Context, env *cli.Env, cl dirLister, opts LogDirsOptions) error {
-	// Without names of topics this asks for the brokers alone.
-	names := append([]string{}, opts.Topics...)
-	cluster, err := cl.Topics(ctx, names)
+	nodes, err := cl.Nodes(ctx, true)
 	if err != nil {
 		return err
 	}
-	brokers, failed := chooseBrokers(env, cluster.Brokers, opts.Brokers)
-	set, unknown := topicSet(env, cluster.Topics)
-	failed = failed || unknown
-	if len(opts.Topics) == 0 {
-		set = nil
+	brokers, failed := chooseUp(env, nodes.Nodes, opts.Brokers)
+	var set kadm.TopicsSet
+	if len(opts.Topics) > 0 {
+		cluster, err := cl.Topics(ctx, opts.Topics)
+		if err != nil {
+			return err
+		}
+		known, missing := topicSet(env, cluster.Topics)
+		set, failed = known, failed || missing
 	}
 	dirs, err := cl.LogDirs(ctx, brokers, set)
 	if err != nil && len(dirs) == 0 {
@@ -143,16 +146,18 @@ func LogDirs(ctx context.Context, env *cli.Env, cl dirLister, opts LogDirsOption
 	return cli.Silent
 }
 
-// chooseBrokers is choose for the brokers that metadata name, which are up.
-func chooseBrokers(env *cli.Env, all kadm.BrokerDetails, ids []int32) (kadm.BrokerDetails, bool) {
-	var nodes []client.Node
-	for _, b := range all {
-		nodes = append(nodes, client.Node{ID: b.NodeID})
+// chooseUp is choose for brokers that can be asked; those that cannot are told too.
+func chooseUp(env *cli.Env, all []client.Node, ids []int32) (up kadm.BrokerDetails, missing bool) {
+	chosen, missing := choose(env, all, ids)
+	for _, n := range chosen {
+		if n.Fenced {
+			env.Errorf("broker %d is fenced: it is down, or not ready", n.ID)
+			missing = true
+			continue
+		}
+		up = append(up, kadm.BrokerDetail{NodeID: n.ID, Host: n.Host, Port: n.Port, Rack: n.Rack})
 	}
-	chosen, missing := choose(env, nodes, ids)
-	return slices.DeleteFunc(slices.Clone(all), func(b kadm.BrokerDetail) bool {
-		return !slices.ContainsFunc(chosen, func(n client.Node) bool { return n.ID == b.NodeID })
-	}), missing
+	return up, missing
 }
 
 // topicSet returns the partitions of topics; those that there are not are told.

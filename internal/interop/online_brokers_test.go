@@ -441,6 +441,10 @@ func (c *cluster) sameCluster(t *testing.T) {
 	if row := kfRows(t, described)[0]; row["brokers"] != "2" || row["fenced"] != "1" || number(row["under_replicated"]) == 0 || row["leaderless"] != "0" {
 		t.Errorf("%v", row)
 	}
+	down := runKF("brokers", "logdirs", "-o", "csv", "--bootstrap-server", c.nodes[0].bootstrap)
+	if got := facts(csvRows(t, down.stdout), "broker", "state"); got != "1 online\n2 online" || down.exit != 1 || !strings.Contains(down.stderr, "broker 3 is fenced") {
+		t.Errorf("%+v", down)
+	}
 	unregistered := runKF("cluster", "unregister", "3", "--yes", "-o", "csv", "--bootstrap-server", c.nodes[0].bootstrap)
 	sameFacts(t, "unregister", facts(kfRows(t, unregistered), "node", "type", "result"), "3 broker unregistered")
 	eventually(t, "unregistered", func() (string, string) {
