@@ -15,6 +15,7 @@ func NewCommand(env *cli.Env) *cobra.Command {
 		Short: "List and describe groups, show their lag, reset their offsets, delete them",
 		Example: `  kf groups list -b broker1:9092
   kf groups describe order-fulfillment
+  kf groups lag order-fulfillment
   kf groups members order-fulfillment
   kf groups reset billing --topic invoices --to-time -2h`,
 	}
