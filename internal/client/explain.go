@@ -129,7 +129,7 @@ func unauthorized(err error) bool {
 // timedOut says what was waited for.
 func (c *Client) timedOut(ctx context.Context, err error) error {
 	text := fmt.Sprintf("no answer within %v", c.timeout)
-	if cause := context.Cause(ctx); cause != nil && errors.Is(cause, context.DeadlineExceeded) && !errors.Is(context.DeadlineExceeded, cause) {
+	if cause := context.Cause(ctx); cause != nil && errors.Is(cause, context.DeadlineExceeded) && cause != context.DeadlineExceeded {
 		text, _, _ = strings.Cut(cause.Error(), ": ")
 	}
 	if q, ok := c.reach.waiting(); ok {

@@ -37,7 +37,7 @@ func (c *cluster) kafkaACLs(t *testing.T, args ...string) string {
 }
 
 func aclFacts(rows []map[string]string) string {
-	return facts(rows, "resource_type", "resource_name", "pattern_type", "principal", "host", "operation", "permission")
+	return picked(rows, "resource_type", "resource_name", "pattern_type", "principal", "host", "operation", "permission")
 }
 
 func (c *cluster) sameACLs(t *testing.T) {
@@ -68,7 +68,7 @@ func (c *cluster) sameACLs(t *testing.T) {
 		by := func(who string) []string { return []string{"--allow-principal", fmt.Sprintf("User:%s-%d", who, i)} }
 		add(strings.Join(by("kafka"), " ") + " " + args)
 		kf := c.kf(slices.Concat([]string{"acls", "create", "-o", "csv"}, by("kf"), strings.Fields(args))...)
-		if rows := kfRows(t, kf); strings.Count(facts(rows, "result"), "created") != len(rows) {
+		if rows := kfRows(t, kf); strings.Count(picked(rows, "result"), "created") != len(rows) {
 			t.Errorf("%s: %s%s", args, kf.stdout, kf.stderr)
 		}
 		eventually(t, args, func() (string, string) {

@@ -36,8 +36,8 @@ func kfRows(t *testing.T, r ran) []map[string]string {
 	return csvRows(t, r.stdout)
 }
 
-// facts joins columns of rows, and sorts.
-func facts(rows []map[string]string, columns ...string) string {
+// picked joins columns of rows, and sorts.
+func picked(rows []map[string]string, columns ...string) string {
 	var all []string
 	for _, row := range rows {
 		var words []string
@@ -114,7 +114,7 @@ func (c *cluster) sameLogDirs(t *testing.T) {
 		for _, row := range rows {
 			row["replica"] = row["topic"] + "-" + row["partition"]
 		}
-		return facts(rows, "broker", "dir", "replica", "size", "offset_lag", "future")
+		return picked(rows, "broker", "dir", "replica", "size", "offset_lag", "future")
 	}
 	eventually(t, "a topic", func() (string, string) { return kfs("--topic", "b-dirs"), kafkas("--topic-list", "b-dirs") })
 	eventually(t, "two brokers", func() (string, string) {
@@ -171,14 +171,14 @@ func (c *cluster) compareQuorum(t *testing.T, kf func(args ...string) ran) {
 	var voters, roles []string
 	for _, row := range rows {
 		for _, column := range []string{"high_watermark", "log_end_offset"} {
-			if got, low, high := number(row[column]), number(before["HighWatermark"]), number(after["HighWatermark"]); got < low || got > high+1 {
+			if got, low, high := firstNumber(row[column]), firstNumber(before["HighWatermark"]), firstNumber(after["HighWatermark"]); got < low || got > high+1 {
 				t.Errorf("%s of node %s is %d; Kafka has %d before and %d after", column, row["node"], got, low, high)
 			}
 		}
 		if row["leader_epoch"] != after["LeaderEpoch"] || (row["role"] == "leader") != (row["node"] == after["LeaderId"]) {
 			t.Errorf("%v, %v", row, after)
 		}
-		if row["fetch_age_ms"] == "" || row["caught_up_age_ms"] == "" || number(row["fetch_age_ms"]) > 10_000 {
+		if row["fetch_age_ms"] == "" || row["caught_up_age_ms"] == "" || firstNumber(row["fetch_age_ms"]) > 10_000 {
 			t.Errorf("ages: %v", row)
 		}
 		roles = append(roles, row["node"]+" "+row["role"])
@@ -205,7 +205,7 @@ func (c *cluster) sameQuorum(t *testing.T) {
 	})
 }
 
-func number(s string) (n int64) {
+func firstNumber(s string) (n int64) {
 	fmt.Sscan(s, &n)
 	return n
 }
@@ -244,7 +244,7 @@ func (c *cluster) features(t *testing.T, to ...string) (kf, kafka string) {
 			}
 		}
 	}
-	return facts(rows, "feature", "min", "max", "finalized"), strings.Join(all, "\n")
+	return picked(rows, "feature", "min", "max", "finalized"), strings.Join(all, "\n")
 }
 
 func (c *cluster) sameFeatures(t *testing.T) {
@@ -297,12 +297,12 @@ func (c *cluster) sameFeatures(t *testing.T) {
 
 	// A change there and back, by brokers and by controllers; then Kafka sees the same.
 	disabled := c.kf("brokers", "features", "disable", "--feature", "streams.version", "-o", "csv")
-	if rows := kfRows(t, disabled); facts(rows, "feature", "from", "to", "result") != "streams.version 1 0 disabled" {
+	if rows := kfRows(t, disabled); picked(rows, "feature", "from", "to", "result") != "streams.version 1 0 disabled" {
 		t.Errorf("%s%s", disabled.stdout, disabled.stderr)
 	}
 	same("disabled")
 	upgraded := runKF("brokers", "features", "upgrade", "--feature", "streams.version=1", "-o", "csv", "--bootstrap-controller", controllers)
-	if rows := kfRows(t, upgraded); facts(rows, "feature", "to", "result") != "streams.version 1 upgraded" {
+	if rows := kfRows(t, upgraded); picked(rows, "feature", "to", "result") != "streams.version 1 upgraded" {
 		t.Errorf("%s%s", upgraded.stdout, upgraded.stderr)
 	}
 	same("upgraded")
@@ -365,7 +365,7 @@ func compareVersions(t *testing.T, kf, kafka ran) {
 	}
 	slices.Sort(want)
 	rows := kfRows(t, kf)
-	sameFacts(t, "versions", facts(rows, "broker", "key", "api", "min", "max", "use"), strings.Join(want, "\n"))
+	sameFacts(t, "versions", picked(rows, "broker", "key", "api", "min", "max", "use"), strings.Join(want, "\n"))
 }
 
 func (c *cluster) sameVersions(t *testing.T) {
@@ -406,9 +406,9 @@ func (c *cluster) sameCluster(t *testing.T) {
 			}
 		}
 		if slices.Contains(args, "--bootstrap-controller") {
-			return facts(rows, "node", "host", "port", "rack", "endpoint_type")
+			return picked(rows, "node", "host", "port", "rack", "endpoint_type")
 		}
-		return facts(rows, "node", "host", "port", "rack", "state", "endpoint_type")
+		return picked(rows, "node", "host", "port", "rack", "state", "endpoint_type")
 	}
 	same := func(what string, args ...string) {
 		t.Helper()
@@ -434,11 +434,11 @@ func (c *cluster) sameCluster(t *testing.T) {
 	same("fenced", "--bootstrap-server", c.nodes[0].bootstrap, "--include-fenced-brokers")
 	same("one is down", "--bootstrap-server", c.nodes[0].bootstrap)
 	list := kfRows(t, runKF("brokers", "list", "-o", "csv", "--bootstrap-server", c.nodes[0].bootstrap))
-	if got, want := facts(list, "broker", "rack", "state"), "1 rack-1 up\n2 rack-2 up\n3 rack-3 fenced"; got != want || list[2]["leaders"] != "0" || list[2]["out_of_sync"] != list[2]["replicas"] {
+	if got, want := picked(list, "broker", "rack", "state"), "1 rack-1 up\n2 rack-2 up\n3 rack-3 fenced"; got != want || list[2]["leaders"] != "0" || list[2]["out_of_sync"] != list[2]["replicas"] {
 		t.Errorf("%v", list)
 	}
 	described := runKF("cluster", "describe", "-o", "csv", "--bootstrap-server", c.nodes[0].bootstrap)
-	if row := kfRows(t, described)[0]; row["brokers"] != "2" || row["fenced"] != "1" || number(row["under_replicated"]) == 0 || row["leaderless"] != "0" {
+	if row := kfRows(t, described)[0]; row["brokers"] != "2" || row["fenced"] != "1" || firstNumber(row["under_replicated"]) == 0 || row["leaderless"] != "0" {
 		t.Errorf("%v", row)
 	}
 	down := runKF("brokers", "logdirs", "-o", "csv", "--bootstrap-server", c.nodes[0].bootstrap)
@@ -446,7 +446,7 @@ func (c *cluster) sameCluster(t *testing.T) {
 		t.Errorf("%+v", down)
 	}
 	unregistered := runKF("cluster", "unregister", "3", "--yes", "-o", "csv", "--bootstrap-server", c.nodes[0].bootstrap)
-	sameFacts(t, "unregister", facts(kfRows(t, unregistered), "node", "type", "result"), "3 broker unregistered")
+	sameFacts(t, "unregister", picked(kfRows(t, unregistered), "node", "type", "result"), "3 broker unregistered")
 	eventually(t, "unregistered", func() (string, string) {
 		return kfs("--bootstrap-server", c.nodes[0].bootstrap, "--include-fenced"), endpoints(tool("list-endpoints", "--bootstrap-server", c.nodes[0].bootstrap))
 	})
