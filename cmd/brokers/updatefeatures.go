@@ -35,7 +35,10 @@ func newUpgradeCommand(env *cli.Env, conn *online.Connection) *cobra.Command {
 	cmd.Short = "Raise the levels of features"
 	cmd.Long = `Raises features to levels, or to those of a release ('kf brokers features mapping'), all
 or none. Do it when every broker and controller runs the new release: after that the old
-one no longer starts on the data, and the way back is a downgrade, if there is one.`
+one no longer starts on the data, and the way back is a downgrade, if there is one.
+
+A release from 3.9 on includes kraft.version 1, as it does for Kafka's tool: a quorum of
+static voters becomes a dynamic one. Name features instead to leave that alone.`
 	cmd.Example = `  kf brokers features upgrade --release-version 4.4 --dry-run
   kf brokers features upgrade --feature metadata.version=4.4 --feature share.version=2`
 	releaseFlag(cmd, opts)
