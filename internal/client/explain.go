@@ -68,7 +68,7 @@ func (c *Client) Explain(ctx context.Context, err error) error {
 	case unauthorized(err):
 		return &Explained{fmt.Sprintf("%v: %s needs an ACL for it", err, c.reach.who()), err}
 	case errors.Is(err, context.DeadlineExceeded):
-		return c.timedOut(ctx, err)
+		return c.timedOut(err)
 	}
 	return err
 }
@@ -127,10 +127,10 @@ func unauthorized(err error) bool {
 }
 
 // timedOut says what was waited for.
-func (c *Client) timedOut(ctx context.Context, err error) error {
-	text := fmt.Sprintf("no answer within %v", c.timeout)
-	if cause := context.Cause(ctx); cause != nil && errors.Is(cause, context.DeadlineExceeded) && cause != context.DeadlineExceeded {
-		text, _, _ = strings.Cut(cause.Error(), ": ")
+func (c *Client) timedOut(err error) error {
+	text := strings.TrimSuffix(err.Error(), ": "+context.DeadlineExceeded.Error())
+	if !strings.Contains(text, "no answer within") {
+		text = fmt.Sprintf("no answer within %v", c.timeout)
 	}
 	if q, ok := c.reach.waiting(); ok {
 		text += fmt.Sprintf(": %s has not answered %s for %v", c.name(q.broker), kmsg.NameForKey(q.key), time.Since(q.since).Round(100*time.Millisecond))

@@ -165,7 +165,7 @@ func TestBootstrapTogether(t *testing.T) {
 	}
 }
 
-// Who resets each connection is tried thrice and no more.
+// Who resets each connection is tried a few times, not for the minute that there is.
 func TestNoStorm(t *testing.T) {
 	var tries atomic.Int32
 	resets := serve(t, func(c net.Conn) {
@@ -176,7 +176,7 @@ func TestNoStorm(t *testing.T) {
 	if _, err := cl.ListTopics(t.Context()); err == nil {
 		t.Error("no error")
 	}
-	if n := tries.Load(); n > 4 {
+	if n := tries.Load(); n > 12 {
 		t.Errorf("%d connections", n)
 	}
 }
