@@ -135,12 +135,11 @@ func (c *Client) timedOut(err error) error {
 	if q, ok := c.reach.waiting(); ok {
 		text += fmt.Sprintf(": %s has not answered %s for %v", c.name(q.broker), kmsg.NameForKey(q.key), time.Since(q.since).Round(100*time.Millisecond))
 	}
-	c.reach.mu.Lock()
-	last := c.reach.last
-	c.reach.mu.Unlock()
-	if last != nil {
+	c.reach.mu.Lock() // under which the error gets the id of the broker
+	if last := c.reach.last; last != nil {
 		text += "; the last failure was: " + last.Error()
 	}
+	c.reach.mu.Unlock()
 	return &Explained{text, err}
 }
 
