@@ -113,7 +113,9 @@ func Delete(ctx context.Context, env *cli.Env, cl deleter, opts DeleteOptions, a
 	}
 	found, err := askSizes(ctx, cl, cluster, false)
 	if err != nil {
-		env.Warnf("bytes are not known of all topics: %v", err)
+		for _, err := range each(err) {
+			env.Warnf("bytes are not known of all topics: %v", err)
+		}
 	}
 	if !opts.DryRun {
 		if err := allow("delete " + weigh(cluster.Topics, found)); err != nil {

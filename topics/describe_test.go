@@ -174,6 +174,11 @@ func TestDescribeUnanswered(t *testing.T) {
 		!strings.HasSuffix(rest(p), "fine 0 1 7 1,2,3 1,2,3 - 3 8 - ok") {
 		t.Errorf("code %d, %s\n%s", p.code, p.stderr, p.stdout)
 	}
+	f = describeFake()
+	f.errs["dirs"] = errors.Join(errors.New("broker 1: gone"), errors.New("broker 2: gone"))
+	if p := run(); p.stderr != "kf: warning: sizes are not complete: broker 1: gone\nkf: warning: sizes are not complete: broker 2: gone\n" {
+		t.Errorf("two brokers: %s", p.stderr)
+	}
 	lost := errors.New("no answer")
 	for name, want := range map[string]struct {
 		code int

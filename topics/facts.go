@@ -148,7 +148,10 @@ func (f *facts) askRest(ctx context.Context, cl describer, opts *DescribeOptions
 		all.Go(func() {
 			var err error
 			f.sizes, err = askSizes(ctx, cl, f.cluster, false)
-			if err != nil && !client.Unsupported(err) && !errors.Is(err, kerr.ClusterAuthorizationFailed) {
+			if err == nil || client.Unsupported(err) || errors.Is(err, kerr.ClusterAuthorizationFailed) {
+				return
+			}
+			for _, err := range each(err) {
 				report.env.Warnf("sizes are not complete: %s", reason(err))
 			}
 		})

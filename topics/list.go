@@ -120,7 +120,9 @@ func List(ctx context.Context, env *cli.Env, cl lister, opts ListOptions) error 
 	var found sizes
 	if opts.Sizes {
 		if found, err = askSizes(ctx, cl, cluster, m.all()); err != nil {
-			report.add("sizes are not complete: %v", err)
+			for _, err := range each(err) {
+				report.add("sizes are not complete: %v", err)
+			}
 		}
 	}
 	out := render.Open(env.Stdout, opts.Output, render.Options{Command: "topics list", Color: env.ColorStdout()})

@@ -232,6 +232,14 @@ func (f *failures) end() error {
 	return nil
 }
 
+// each returns the errors that were joined into err.
+func each(err error) []error {
+	if joined, ok := err.(interface{ Unwrap() []error }); ok {
+		return joined.Unwrap()
+	}
+	return []error{err}
+}
+
 // A reasoned is an error with what to tell a person about it.
 type reasoned struct {
 	text string

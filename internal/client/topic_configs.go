@@ -37,7 +37,7 @@ func (c *Client) TopicConfigs(ctx context.Context, names []string) (map[string]T
 	if len(names) == 0 {
 		return nil, nil
 	}
-	r, err := q.RequestWith(ctx, c.kgo)
+	r, err := q.RequestWith(ctx, inTurn{c})
 	if err != nil {
 		return nil, serves(q, err)
 	}

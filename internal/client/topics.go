@@ -5,6 +5,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
+	"net"
 	"slices"
 	"strings"
 	"time"
@@ -123,7 +125,7 @@ func (c *Client) DescribeTopics(ctx context.Context, names []string) ([]Topic, e
 		q.Topics = append(q.Topics, t)
 	}
 	for {
-		r, err := q.RequestWith(ctx, c.kgo)
+		r, err := q.RequestWith(ctx, inTurn{c})
 		if err != nil {
 			return nil, serves(q, err)
 		}
@@ -168,6 +170,32 @@ func describedTopic(t *kmsg.DescribeTopicPartitionsResponseTopic) Topic {
 		})
 	}
 	return to
+}
+
+// inTurn asks one broker after the other, from any of them on, until one can be
+// reached. franz-go shares its turn with all that is asked at the same time, and may
+// come back to one that is down until its patience ends.
+type inTurn struct{ c *Client }
+
+func (t inTurn) Request(ctx context.Context, q kmsg.Request) (r kmsg.Response, err error) {
+	brokers := t.c.kgo.DiscoveredBrokers()
+	if len(brokers) == 0 {
+		return t.c.kgo.Request(ctx, q)
+	}
+	first := rand.IntN(len(brokers))
+	for i := range brokers {
+		some, cancel := patience(ctx)
+		r, err = brokers[(first+i)%len(brokers)].Request(some, q)
+		late := some.Err() != nil
+		if err != nil && late {
+			err = context.Cause(some)
+		}
+		cancel()
+		if _, lost := errors.AsType[net.Error](err); err == nil || !lost && !late || ctx.Err() != nil {
+			break
+		}
+	}
+	return r, err
 }
 
 // A Reassignment is what goes on with the replicas of a partition that moves.

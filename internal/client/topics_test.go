@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -273,4 +274,50 @@ func TestLogDirs(t *testing.T) {
 	if got := requests.Load(); got != 3 {
 		t.Errorf("%d requests", got)
 	}
+}
+
+// Of three brokers that the cluster lists two are down, and each may be the first to be
+// asked.
+func TestBrokersDown(t *testing.T) {
+	var addresses []string
+	alive := serve(t, broker(func(key int16) kmsg.Response {
+		switch key {
+		case 18:
+			return versions(map[int16]int16{3: 1, 18: 0, 32: 1})
+		case 3:
+			r := kmsg.NewPtrMetadataResponse()
+			r.Version = 1
+			for i, address := range addresses {
+				host, port, _ := strings.Cut(address, ":")
+				b := kmsg.NewMetadataResponseBroker()
+				b.NodeID, b.Host = int32(i), host
+				fmt.Sscan(port, &b.Port)
+				r.Brokers = append(r.Brokers, b)
+			}
+			return r
+		case 32:
+			r := kmsg.NewPtrDescribeConfigsResponse()
+			r.Version = 1
+			r.Resources = []kmsg.DescribeConfigsResponseResource{{ResourceType: 2, ResourceName: "t"}}
+			return r
+		}
+		return nil
+	}))
+	addresses = []string{closedPort(t), alive, closedPort(t)}
+	cl := newClient(t, 30*time.Second, "bootstrap.servers", alive)
+	if _, err := cl.Topics(t.Context(), []string{}); err != nil {
+		t.Fatal(err)
+	}
+	var all sync.WaitGroup
+	for range 200 {
+		all.Go(func() {
+			ctx, cancel := cl.Deadline(t.Context())
+			defer cancel()
+			configs, err := cl.TopicConfigs(ctx, []string{"t"})
+			if err != nil || configs["t"].Err != nil {
+				t.Errorf("got %v, %v", configs, err)
+			}
+		})
+	}
+	all.Wait()
 }
