@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -69,6 +70,8 @@ func (c *Client) Explain(ctx context.Context, err error) error {
 		return &Explained{fmt.Sprintf("%v: %s needs an ACL for it", err, c.reach.who()), err}
 	case errors.Is(err, context.DeadlineExceeded):
 		return c.timedOut(err)
+	case errors.Is(err, os.ErrDeadlineExceeded): // of the connection, which may come just before that of the whole
+		return c.timedOut(fmt.Errorf("%w: %w", err, context.DeadlineExceeded))
 	}
 	return err
 }

@@ -43,12 +43,13 @@ type reach struct {
 	send        int
 	props       Properties
 
-	mu      sync.Mutex
-	failing map[string]time.Time // addresses that refuse, since when
-	resets  map[string]int       // how often an address reset connections before its first answer
-	asked   []question           // that are not answered
-	last    *ConnectError        // the last one
-	at      string               // the last address connected to
+	mu         sync.Mutex
+	failing    map[string]time.Time // addresses that refuse, since when
+	resets     map[string]int       // how often an address reset connections before its first answer
+	asked      []question           // that are not answered yet
+	unanswered question             // the last that ended without an answer
+	last       *ConnectError        // the last one
+	at         string               // the last address connected to
 }
 
 // dial connects to a broker, or to a bootstrap server. An error is final, for
@@ -230,11 +231,14 @@ func (r *reach) OnBrokerWrite(broker kgo.BrokerMetadata, key int16, _ int, _, _ 
 }
 
 // OnBrokerRead forgets a request that was answered, or whose connection ended.
-func (r *reach) OnBrokerRead(broker kgo.BrokerMetadata, key int16, _ int, _, _ time.Duration, _ error) {
+func (r *reach) OnBrokerRead(broker kgo.BrokerMetadata, key int16, _ int, _, _ time.Duration, err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for i, q := range r.asked {
 		if q.broker.NodeID == broker.NodeID && q.key == key {
+			if err != nil {
+				r.unanswered = q
+			}
 			r.asked = slices.Delete(r.asked, i, i+1)
 			return
 		}
@@ -245,15 +249,22 @@ func (r *reach) OnBrokerRead(broker kgo.BrokerMetadata, key int16, _ int, _, _ t
 func (r *reach) OnBrokerDisconnect(broker kgo.BrokerMetadata, _ net.Conn) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.asked = slices.DeleteFunc(r.asked, func(q question) bool { return q.broker.NodeID == broker.NodeID })
+	r.asked = slices.DeleteFunc(r.asked, func(q question) bool {
+		gone := q.broker.NodeID == broker.NodeID
+		if gone {
+			r.unanswered = q
+		}
+		return gone
+	})
 }
 
-// waiting returns the request that has waited longest.
+// waiting returns the request that has waited longest, or else the last that found no
+// answer: at a deadline franz-go may have closed the connection already.
 func (r *reach) waiting() (question, bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if len(r.asked) == 0 {
-		return question{}, false
+		return r.unanswered, !r.unanswered.since.IsZero()
 	}
 	return r.asked[0], true
 }
