@@ -81,7 +81,7 @@ func threeNodesBehind(t testing.TB, advertise func(broker string) string) *clust
 	c.bootstrap = strings.Join(advertised, ",")
 	for i := range c.nodes {
 		c.running = append(c.running, nil)
-		c.launch(t, i)
+		c.launch(i)
 	}
 	for i := range c.nodes {
 		c.await(t, i)
@@ -90,10 +90,10 @@ func threeNodesBehind(t testing.TB, advertise func(broker string) string) *clust
 }
 
 // launch starts the node with this index, which needs a second one to get ready.
-func (c *cluster) launch(t testing.TB, i int) {
-	t.Helper()
+func (c *cluster) launch(i int) {
+	c.t.Helper()
 	n := c.nodes[i]
-	c.running[i] = n.k.start(t, n.path("server.log"), "kafka.Kafka", n.path("server.properties"))
+	c.running[i] = n.k.start(c.t, n.path("server.log"), "kafka.Kafka", n.path("server.properties"))
 }
 
 // await waits until the node with this index answers.

@@ -458,7 +458,7 @@ func (c *cluster) sameCluster(t *testing.T) {
 	}
 
 	// It is there again for whoever comes next.
-	c.launch(c.t, 2)
+	c.launch(2)
 	c.await(t, 2)
 	eventually(t, "back", func() (string, string) {
 		return kfs("--bootstrap-server", c.nodes[0].bootstrap), endpoints(tool("list-endpoints", "--bootstrap-server", c.bootstrap))

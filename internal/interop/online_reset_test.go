@@ -279,11 +279,8 @@ func (c *cluster) resetTypes(t *testing.T, adm *kadm.Client) {
 func (c *cluster) beatOnce(t *testing.T, ctx context.Context) {
 	t.Helper()
 	cl := newClient(t, kgo.SeedBrokers(strings.Split(c.bootstrap, ",")...))
-	must := func(code int16, err error) {
+	must := func(err error) {
 		t.Helper()
-		if err == nil {
-			err = kerr.ErrorForCode(code)
-		}
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -292,14 +289,16 @@ func (c *cluster) beatOnce(t *testing.T, ctx context.Context) {
 	q.Group, q.MemberID, q.RebalanceTimeoutMillis = "reset-consumer", "AAAAAAAAAAAAAAAAAAAAAQ", 60_000
 	q.SubscribedTopicNames, q.Topics = []string{resetTopic}, []kmsg.ConsumerGroupHeartbeatRequestTopic{}
 	a, err := q.RequestWith(ctx, cl)
-	must(a.ErrorCode, err)
+	must(err)
+	must(kerr.ErrorForCode(a.ErrorCode))
 	q = kmsg.NewPtrConsumerGroupHeartbeatRequest()
 	q.Group, q.MemberID, q.MemberEpoch = "reset-consumer", "AAAAAAAAAAAAAAAAAAAAAQ", -1
 	a, err = q.RequestWith(ctx, cl)
-	must(a.ErrorCode, err)
+	must(err)
+	must(kerr.ErrorForCode(a.ErrorCode))
 
 	coordinators := kadm.NewClient(cl).FindGroupCoordinators(ctx, "reset-streams")
-	must(0, coordinators.Error())
+	must(coordinators.Error())
 	b := cl.Broker(int(coordinators["reset-streams"].NodeID))
 	s := kmsg.NewPtrStreamsGroupHeartbeatRequest()
 	s.Group, s.MemberID, s.RebalanceTimeoutMillis = "reset-streams", "AAAAAAAAAAAAAAAAAAAAAg", 60_000
@@ -310,17 +309,13 @@ func (c *cluster) beatOnce(t *testing.T, ctx context.Context) {
 	s.Topology = &kmsg.StreamsGroupHeartbeatRequestTopology{Subtopologies: []kmsg.StreamsGroupHeartbeatRequestTopologySubtopology{sub}}
 	s.ActiveTasks, s.StandbyTasks, s.WarmupTasks = []kmsg.TaskIDs{}, []kmsg.TaskIDs{}, []kmsg.TaskIDs{}
 	streams, err := b.Request(ctx, s)
-	if err != nil {
-		t.Fatal(err)
-	}
-	must(streams.(*kmsg.StreamsGroupHeartbeatResponse).ErrorCode, nil)
+	must(err)
+	must(kerr.ErrorForCode(streams.(*kmsg.StreamsGroupHeartbeatResponse).ErrorCode))
 	s = kmsg.NewPtrStreamsGroupHeartbeatRequest()
 	s.Group, s.MemberID, s.MemberEpoch = "reset-streams", "AAAAAAAAAAAAAAAAAAAAAg", -1
 	streams, err = b.Request(ctx, s)
-	if err != nil {
-		t.Fatal(err)
-	}
-	must(streams.(*kmsg.StreamsGroupHeartbeatResponse).ErrorCode, nil)
+	must(err)
+	must(kerr.ErrorForCode(streams.(*kmsg.StreamsGroupHeartbeatResponse).ErrorCode))
 }
 
 // peeks looks at records around a commit, in batches of every codec, with a transaction

@@ -335,7 +335,7 @@ func (c *cluster) sameTrims(t *testing.T) {
 func (c *cluster) sameWhileDown(t *testing.T) {
 	c.running[2].stop(t)
 	defer func() {
-		c.launch(t, 2)
+		c.launch(2)
 		c.await(t, 2)
 		c.awaitHealthy(t)
 	}()
