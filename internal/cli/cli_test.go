@@ -120,6 +120,8 @@ func (f failing) Write([]byte) (int, error) { return 0, f.err }
 func group(args ...string) error {
 	leaf := &cobra.Command{Use: "delete", RunE: func(*cobra.Command, []string) error { return nil }, Args: Args(cobra.NoArgs)}
 	leaf.Flags().Int("partitions", 0, "")
+	leaf.Flags().Float64("share", 0, "")
+	leaf.Flags().Bool("force", false, "")
 	root := Group(&cobra.Command{Use: "kf", SilenceErrors: true, SilenceUsage: true},
 		Group(&cobra.Command{Use: "topics"}, leaf))
 	root.SetFlagErrorFunc(FlagError)
@@ -141,7 +143,10 @@ func TestGroup(t *testing.T) {
 		{"topics frob", `unknown command "frob" for "kf topics" (see 'kf topics --help')`},
 		{"topics delete x", `kf topics delete: unknown command "x" for "kf topics delete" (see 'kf topics delete --help')`},
 		{"topics delete --partition 1", `kf topics delete: unknown flag: --partition: did you mean --partitions?`},
-		{"topics delete --partitions x", `kf topics delete: invalid argument "x" for "--partitions" flag: strconv.ParseInt: parsing "x": invalid syntax (see 'kf topics delete --help')`},
+		{"topics delete --partitions x", `kf topics delete: invalid argument "x" for "--partitions" flag: "x" is no whole number (see 'kf topics delete --help')`},
+		{"topics delete --partitions 99999999999999999999", `kf topics delete: invalid argument "99999999999999999999" for "--partitions" flag: "99999999999999999999" is out of range (see 'kf topics delete --help')`},
+		{"topics delete --share x", `kf topics delete: invalid argument "x" for "--share" flag: "x" is no number (see 'kf topics delete --help')`},
+		{"topics delete --force=x", `kf topics delete: invalid argument "x" for "--force" flag: "x" is neither true nor false (see 'kf topics delete --help')`},
 	} {
 		err := group(strings.Fields(tt.args)...)
 		got, code := "", 0

@@ -3,6 +3,7 @@ package cli
 import (
 	"errors"
 	"fmt"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -67,7 +68,24 @@ func FlagError(cmd *cobra.Command, err error) error {
 			return Usagef("%s: %w: did you mean --%s?", cmd.CommandPath(), err, near)
 		}
 	}
+	if number, ok := errors.AsType[*strconv.NumError](err); ok {
+		// What strconv says names functions of Go.
+		err = errors.New(strings.Replace(err.Error(), number.Error(), numberError(number), 1))
+	}
 	return Usagef("%s: %w (see '%s --help')", cmd.CommandPath(), err, cmd.CommandPath())
+}
+
+// numberError says in words of users why a number is refused.
+func numberError(err *strconv.NumError) string {
+	switch {
+	case errors.Is(err, strconv.ErrRange):
+		return fmt.Sprintf("%q is out of range", err.Num)
+	case err.Func == "ParseBool":
+		return fmt.Sprintf("%q is neither true nor false", err.Num)
+	case err.Func == "ParseFloat":
+		return fmt.Sprintf("%q is no number", err.Num)
+	}
+	return fmt.Sprintf("%q is no whole number", err.Num)
 }
 
 // Complete returns a completion function for a flag or argument that takes one
