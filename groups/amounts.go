@@ -115,7 +115,8 @@ func (c *clock) AppendText(dst []byte) ([]byte, bool) {
 	return t.AppendFormat(dst, time.DateTime), true
 }
 
-// plot draws numbers as a line of bars from 0 to the largest; NaN is a gap.
+// plot draws numbers as a line of bars from 0 to the largest; NaN is a dot, for a
+// blank at the start would be quoted in tables.
 func plot(numbers []float64) string {
 	bars := []rune("▁▂▃▄▅▆▇█")
 	top := 0.0
@@ -128,7 +129,7 @@ func plot(numbers []float64) string {
 	for _, n := range numbers {
 		switch {
 		case math.IsNaN(n):
-			line = append(line, ' ')
+			line = append(line, '·')
 		case top == 0 || n <= 0:
 			line = append(line, bars[0])
 		default:

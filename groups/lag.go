@@ -239,7 +239,7 @@ func twoSamples(ctx context.Context, env *cli.Env, cl lagger, ids []string, opts
 		return before, err
 	}
 	s := takeNow(ctx, env, cl, ids, opts)
-	s.rate(&before)
+	s.rate([]sample{before})
 	return s, nil
 }
 

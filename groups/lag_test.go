@@ -330,6 +330,43 @@ func TestWatch(t *testing.T) {
 	})
 }
 
+// A group that comes to one partition after the other has a rate in each, as soon as
+// two samples tell it, and so does one that was reset.
+func TestWatchLateCommits(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := &fakeCluster{
+			groups:  []client.Group{group("g", client.ClassicGroup, partitions("t", 0, 1))},
+			commits: map[string]map[string][]int64{"g": {"t": {0, -1}}},
+			ends:    map[string][]int64{"t": {100, 100}},
+		}
+		steps := [][]int64{{0, -1}, {50, -1}, {50, 10}, {50, 60}, {20, 85}}
+		f.step = func(n int) { f.commits["g"]["t"] = steps[n] }
+		env, stdout, _ := testEnv(t, time.Now)
+		opts := LagOptions{Groups: Selection{IDs: []string{"g"}}, By: "partition", Against: againstNow, Watch: 5 * time.Second, Count: len(steps)}
+		if err := opts.Validate(); err != nil {
+			t.Fatal(err)
+		}
+		if err := Watch(t.Context(), env, f, opts); err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		for _, line := range lines(stdout.String()) {
+			got = append(got, strings.Join(strings.Fields(line)[2:6], " "))
+		}
+		want := []string{
+			"LAG BEHIND IN-RATE OUT-RATE",
+			"100 - - -",
+			"50 - 0 10",
+			"140 - 0 5",
+			"90 - 0 13.3", // 50 in 15 s, 50 in 5 s
+			"95 - 0 8.5",  // 20 in 20 s since the first sample, 75 in 10 s
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+		}
+	})
+}
+
 // A watch ends when it is interrupted, with whole output.
 func TestWatchInterrupted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -353,7 +390,7 @@ func TestWatchInterrupted(t *testing.T) {
 // Samples are kept for a while only.
 func TestRateWindow(t *testing.T) {
 	before, now := sample{at: noon}, sample{at: noon}
-	now.rate(&before) // no time has passed: nothing is known
+	now.rate([]sample{before}) // no time has passed: nothing is known
 	if n := catchUp(10, nan, 5); !math.IsNaN(n) {
 		t.Errorf("an unknown rate gives %v", n)
 	}
@@ -380,7 +417,7 @@ func TestPlot(t *testing.T) {
 	}{
 		{nil, ""},
 		{[]float64{0, 0}, "▁▁"},
-		{[]float64{nan, 8, 4, 1, 0}, " █▄▁▁"},
+		{[]float64{nan, 8, 4, 1, 0}, "·█▄▁▁"},
 		{[]float64{1e18, 1}, "█▁"},
 	} {
 		if got := plot(tt.numbers); got != tt.want {

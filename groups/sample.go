@@ -178,9 +178,25 @@ func (p *partitionSample) learn(a answers, now time.Time, opts *LagOptions) {
 	}
 }
 
-// rate sets how fast groups have been since an earlier sample. What was committed or
-// ended in both counts; a commit that went back was reset, and says nothing.
-func (s *sample) rate(before *sample) {
+// rate sets how fast groups have been since earlier samples, the oldest first. Each rate
+// of a partition is that since the oldest sample that tells it: where nothing was
+// committed then, and where the commit has been reset since, a later one may. So a group
+// that has just come to a partition counts there, too.
+func (s *sample) rate(earlier []sample) {
+	for i := range earlier {
+		s.rateSince(&earlier[i])
+	}
+	for _, g := range s.groups {
+		for i := range g.partitions {
+			p := &g.partitions[i]
+			p.catchUp = catchUp(p.records(), p.in, p.out)
+		}
+	}
+}
+
+// rateSince sets those rates that are not known yet. What was committed or ended in both
+// samples counts; a commit that went back was reset, and says nothing.
+func (s *sample) rateSince(before *sample) {
 	took := s.at.Sub(before.at).Seconds()
 	if took <= 0 {
 		return
@@ -203,13 +219,12 @@ func (s *sample) rate(before *sample) {
 			if o == nil {
 				continue
 			}
-			if o.end >= 0 && p.end >= o.end {
+			if math.IsNaN(p.in) && o.end >= 0 && p.end >= o.end {
 				p.in = float64(p.end-o.end) / took
 			}
-			if o.commit >= 0 && p.commit >= o.commit {
+			if math.IsNaN(p.out) && o.commit >= 0 && p.commit >= o.commit {
 				p.out = float64(p.commit-o.commit) / took
 			}
-			p.catchUp = catchUp(p.records(), p.in, p.out)
 		}
 	}
 }

@@ -12,7 +12,7 @@ import (
 )
 
 const (
-	rateSamples = 6  // rates are those since so many samples ago
+	rateSamples = 6  // rates are those since so many samples ago, or since the first commit
 	plotWidth   = 20 // samples
 )
 
@@ -76,9 +76,7 @@ func Watch(ctx context.Context, env *cli.Env, cl lagger, opts LagOptions) error 
 				return errors.Join(errs...)
 			}
 		}
-		if len(history) > 0 {
-			s.rate(&history[0])
-		}
+		s.rate(history)
 		history = append(history, s)
 		if len(history) > rateSamples {
 			history = slices.Delete(history, 0, 1)
