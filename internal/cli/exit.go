@@ -120,6 +120,10 @@ func ExitCode(err error) int {
 	case err == context.DeadlineExceeded, err == os.ErrDeadlineExceeded:
 		return ExitTimeout
 	}
+	// The cause of a context that a signal ended is an error of its own (package signal).
+	if e, ok := err.(interface{ Is(error) bool }); ok && e.Is(context.Canceled) {
+		return ExitInterrupted
+	}
 	if late, ok := err.(interface{ Timeout() bool }); ok && late.Timeout() {
 		return ExitTimeout
 	}
