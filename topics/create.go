@@ -36,15 +36,17 @@ func newCreateCommand(env *cli.Env, conn *online.Connection) *cobra.Command {
 		named []string
 	)
 	cmd := &cobra.Command{
-		Use:   "create <topic>...",
+		Use:   "create <topic>[:<partitions>]...",
 		Short: "Create topics",
 		Long: `Creates topics, all alike, and returns when every broker knows them and each
 partition has a leader. One topic that cannot be created does not keep the others from
 it; the exit code is 1 then.
 
-Without --partitions and --replication-factor the brokers' defaults hold. RESULT is
-created, exists (with --if-not-exists) or valid (with --dry-run).`,
+The number of partitions may stand behind a name. Without it, --partitions and
+--replication-factor the brokers' defaults hold. RESULT is created,
+exists (with --if-not-exists) or valid (with --dry-run).`,
 		Example: `  kf topics create orders --partitions 6 --replication-factor 3
+  kf topics create orders:6 audit:1
   kf topics create orders audit --config cleanup.policy=compact,delete --config retention.ms=86400000
   kf topics create placed --replica-assignment 1:2,2:3,3:1
   kf topics create orders --if-not-exists --dry-run`,
@@ -115,13 +117,25 @@ func (o *CreateOptions) topics() (_ []client.NewTopic, err error) {
 	}
 	var all []client.NewTopic
 	seen := make(map[string]bool)
-	for _, name := range o.Topics {
+	for _, word := range o.Topics {
+		name, count, counted := strings.Cut(word, ":")
+		partitions := o.Partitions
+		if counted {
+			n, err := strconv.ParseInt(count, 10, 32)
+			switch {
+			case err != nil || n < 1:
+				return nil, fmt.Errorf("topic %s: %q is no number of partitions", word, count)
+			case assignment != nil:
+				return nil, fmt.Errorf("topic %s: --replica-assignment says how many partitions", word)
+			}
+			partitions = int32(n)
+		}
 		if seen[name] {
 			return nil, fmt.Errorf("topic %s is named twice", name)
 		}
 		seen[name] = true
 		all = append(all, client.NewTopic{
-			Name: name, Partitions: o.Partitions, Replication: o.Replication, Assignment: assignment, Configs: configs,
+			Name: name, Partitions: partitions, Replication: o.Replication, Assignment: assignment, Configs: configs,
 		})
 	}
 	return all, nil
