@@ -173,7 +173,8 @@ func (a *alteration) deleteAll(d described) {
 }
 
 // check fails the deletion of what is not set, unless it is to be left out, and warns
-// of keys that look misspelt where the cluster would take them.
+// of keys that look misspelt where the cluster would take them, and of records that
+// will be deleted.
 func (a *alteration) check(env *cli.Env, ifSet bool) {
 	if ifSet {
 		a.changes = slices.DeleteFunc(a.changes, func(c change) bool { return c.op == client.DeleteConfig && !a.set(c.key) })
@@ -188,6 +189,9 @@ func (a *alteration) check(env *cli.Env, ifSet bool) {
 			return
 		case c.op == client.SetConfig && a.entity.kind == brokerKind && !a.knows(c.key):
 			env.Warnf("%s: brokers take any key, but none of Kafka is called %s%s", a.entity, c.key, a.meant(c.key))
+		}
+		if loss := a.loss(&c); loss != "" {
+			env.Warnf("%s: %s", a.entity, loss)
 		}
 	}
 }

@@ -80,7 +80,7 @@ func TestAlter(t *testing.T) {
 			"topic:orders|retention.ms|604800000|5|DYNAMIC_TOPIC_CONFIG|changed\n" +
 				"topic:orders|segment.bytes|100|1073741824|DEFAULT_CONFIG|changed\n" +
 				"topic:payments|retention.ms|5|5|DYNAMIC_TOPIC_CONFIG|unchanged",
-			"alter 2:orders, set retention.ms=5, delete segment.bytes=; alter 2:payments, set retention.ms=5", "", 0},
+			"alter 2:orders, set retention.ms=5, delete segment.bytes=; alter 2:payments, set retention.ms=5", "retention.ms goes down from 604800000 to 5: brokers soon delete", 0},
 		{"delete what is not set", "topic orders payments", []change{del("segment.bytes"), put("retention.ms", "1")}, AlterOptions{},
 			"delete segment.bytes, set retention.ms of topic:orders",
 			"topic:orders|segment.bytes|100|1073741824|DEFAULT_CONFIG|changed\ntopic:orders|retention.ms|604800000|1|DYNAMIC_TOPIC_CONFIG|changed\n" +
@@ -92,14 +92,14 @@ func TestAlter(t *testing.T) {
 		{"lists", "topic orders payments", []change{add("cleanup.policy", "delete,compact")}, AlterOptions{},
 			"append cleanup.policy of topic:orders, topic:payments",
 			"topic:orders|cleanup.policy|compact|compact,delete|DYNAMIC_TOPIC_CONFIG|changed\ntopic:payments|cleanup.policy|delete|delete,compact|DYNAMIC_TOPIC_CONFIG|changed",
-			"alter 2:orders, append cleanup.policy=delete,compact; alter 2:payments, append cleanup.policy=delete,compact", "", 0},
+			"alter 2:orders, append cleanup.policy=delete,compact; alter 2:payments, append cleanup.policy=delete,compact", "topic:payments: cleanup.policy has compact now", 0},
 		{"subtract", "topic orders", []change{sub("cleanup.policy", "compact,x")}, AlterOptions{}, "subtract cleanup.policy of topic:orders",
 			"topic:orders|cleanup.policy|compact||DYNAMIC_TOPIC_CONFIG|changed", "alter 2:orders, subtract cleanup.policy=compact,x", "", 0},
 		{"a list that is not set", "broker-defaults", []change{add("log.cleanup.policy", "compact"), add("sasl.enabled.mechanisms", "PLAIN")}, AlterOptions{},
 			"append log.cleanup.policy, append sasl.enabled.mechanisms of broker-defaults",
 			"broker-defaults|log.cleanup.policy||delete,compact|DYNAMIC_DEFAULT_BROKER_CONFIG|changed\n" +
 				"broker-defaults|sasl.enabled.mechanisms|||DYNAMIC_DEFAULT_BROKER_CONFIG|changed", // kf does not know its default
-			"alter 4:, append log.cleanup.policy=compact, append sasl.enabled.mechanisms=PLAIN", "", 0},
+			"alter 4:, append log.cleanup.policy=compact, append sasl.enabled.mechanisms=PLAIN", "log.cleanup.policy has compact now", 0},
 		{"dry run", "topic --regex o.*", []change{put("a", "b")}, AlterOptions{DryRun: true}, "",
 			"topic:orders|a||b|DYNAMIC_TOPIC_CONFIG|valid", "validate 2:orders, set a=b", "dry run: nothing is changed", 0},
 		{"no such topic", "topic nope payments", []change{put("a", "b")}, AlterOptions{}, "set a of topic:payments",
