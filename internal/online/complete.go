@@ -46,10 +46,15 @@ func (c *Connection) Complete(only int, list func(context.Context, *client.Clien
 	}
 }
 
-// offer returns the names that what was typed can become.
+// offer returns the names that what was typed can become. Names that hold what drives a
+// terminal, or parts the lines and descriptions that a shell reads, cannot be completed:
+// others may have chosen them.
 func offer(all []string, typed string) []string {
 	var fit []string
 	for _, name := range all {
+		if strings.ContainsRune(name, '\t') || cli.Printable(name) != name {
+			continue
+		}
 		if strings.HasPrefix(name, typed) && (!strings.HasPrefix(name, "__") || strings.HasPrefix(typed, "_")) {
 			fit = append(fit, name)
 		}

@@ -40,7 +40,7 @@ func TestKnown(t *testing.T) {
 }
 
 func TestOffer(t *testing.T) {
-	all := []string{"__consumer_offsets", "_schemas", "a-b", "a.b", "a_b"}
+	all := []string{"__consumer_offsets", "_schemas", "a-b", "a.b", "a_b", "\x1b[31m", "a\nb", "a\tb", "a\xff", "a\u202e"}
 	for typed, want := range map[string]string{"": "_schemas a-b a.b a_b", "a": "a-b a.b a_b", "a.": "a.b", "__c": "__consumer_offsets", "_": "__consumer_offsets _schemas", "x": ""} {
 		if got := strings.Join(offer(all, typed), " "); got != want {
 			t.Errorf("%q: got %q, want %q", typed, got, want)
