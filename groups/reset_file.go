@@ -154,6 +154,7 @@ func (f *resetFile) aim(g *resetGroup, m *resetplan.Move) {
 	case f.undo:
 		m.Restore(target)
 		if !there && m.Note == "" {
+			m.Remark = "committed since the plan"
 			m.Note = fmt.Sprintf("committed since the plan, which left %s", shown(old))
 		}
 	case !there:

@@ -134,24 +134,40 @@ func plural[T int | int64](n T, what string) string {
 	return fmt.Sprintf("%d %ss", n, what)
 }
 
-// warn says what a person may not expect.
+// warn says what a person may not expect, each once for all partitions: NOTE has it for
+// each.
 func (r *reset) warn() {
-	said := 0
+	var fresh []string
+	var remarks []string // in the order of their first moves
+	of := make(map[string][]*resetplan.Move)
 	for _, g := range r.groups {
 		if g.isNew && g.err == nil {
-			r.env.Warnf("group %s does not exist: it is created with these offsets", g.ID)
+			fresh = append(fresh, g.ID)
 		}
 		for _, m := range g.moves {
 			if m.Err != nil || m.Note == "" || m.New == nil {
 				continue
 			}
-			if said++; said <= maxNamed {
-				r.env.Warnf("group %s: %s: %s", m.Group, m.TopicPartition, m.Note)
+			if of[m.Remark] == nil {
+				remarks = append(remarks, m.Remark)
 			}
+			of[m.Remark] = append(of[m.Remark], m)
 		}
 	}
-	if said > maxNamed {
-		r.env.Warnf("%d more partitions have a note", said-maxNamed)
+	switch len(fresh) {
+	case 0:
+	case 1:
+		r.env.Warnf("group %s does not exist: it is created with these offsets", fresh[0])
+	default:
+		r.env.Warnf("%s: they do not exist, and are created with these offsets", few("group", fresh))
+	}
+	for _, remark := range remarks {
+		moves := of[remark]
+		m, text, more := moves[0], moves[0].Note, ""
+		if n := len(moves) - 1; n > 0 {
+			text, more = remark, fmt.Sprintf(" and %d more", n)
+		}
+		r.env.Warnf("group %s: %s%s: %s", m.Group, m.TopicPartition, more, text)
 	}
 }
 

@@ -426,3 +426,20 @@ func TestResetPlanOutside(t *testing.T) {
 		t.Error(got)
 	}
 }
+
+// A warning is said once for all partitions that it is about, whatever their numbers;
+// the rows say it for each.
+func TestResetWarnsOnce(t *testing.T) {
+	f := newFake()
+	f.add("g", client.ClassicGroup, 50, 60, 70)
+	f.add("h", client.ClassicGroup, 80)
+	r := f.reset(t, groups.ResetOptions{Groups: of("g", "h"), AllTopics: true, Target: &resetplan.Target{Kind: resetplan.Shift, Offset: -65}})
+	expect(t, "stderr", r.stderr, `^kf: warning: group g: t-0 and 2 more: clamped: before the log start\nkf: `)
+	expect(t, "rows", r.stdout, `clamped: -15 is before the log start(.|\n)*clamped: -5 is before the log start`)
+
+	r = f.reset(t, groups.ResetOptions{Groups: of("h"), AllTopics: true, Target: &resetplan.Target{Kind: resetplan.Shift, Offset: 65}})
+	expect(t, "stderr", r.stderr, `^kf: warning: group h: t-0: clamped: 145 is past the end\nkf: `)
+
+	r = f.reset(t, groups.ResetOptions{Groups: of("n1", "n2", "n3", "n4"), Topics: []string{"t"}, Target: to(resetplan.Current)})
+	expect(t, "stderr", r.stderr, `^kf: warning: 4 groups: n1, n2, n3, …: they do not exist, and are created with these offsets\nkf: warning: group n1: t-0 and 11 more: nothing committed: the end\nkf: `)
+}

@@ -55,6 +55,7 @@ type Move struct {
 	Log     Log
 	Wanted  int64  // what was asked for; it differs from New if that was outside of the log
 	Note    string // why New is not what might be expected, "" if it is
+	Remark  string // what Note says of all partitions alike, without the numbers of this one
 	Err     error  // why nothing can be done
 }
 
@@ -124,7 +125,7 @@ func (t Target) Apply(m *Move, at int64, since string) {
 	case Current:
 		if m.Now == nil {
 			m.set(m.Log.End)
-			m.Note = "nothing committed: the end"
+			m.remark("nothing committed: the end")
 			return
 		}
 		m.Keep()
@@ -134,9 +135,9 @@ func (t Target) Apply(m *Move, at int64, since string) {
 			m.set(at)
 			return
 		case m.Log.Start >= m.Log.End:
-			m.Note = "no records: the end"
+			m.remark("no records: the end")
 		default:
-			m.Note = "no record since " + since + ": the end"
+			m.remark("no record since " + since + ": the end")
 		}
 		m.set(m.Log.End)
 	}
@@ -150,9 +151,9 @@ func (m *Move) Keep() { m.Restore(m.Now) }
 func (m *Move) Restore(c *Commit) {
 	m.New = nil
 	if c == nil {
-		m.Note = "nothing was committed: taken away"
+		m.remark("nothing was committed: taken away")
 		if m.Now == nil {
-			m.Note = "nothing is committed"
+			m.remark("nothing is committed")
 		}
 		return
 	}
@@ -160,11 +161,16 @@ func (m *Move) Restore(c *Commit) {
 	m.Wanted = c.Offset
 	switch {
 	case c.Offset < m.Log.Start:
-		m.Note = fmt.Sprintf("before the log start %d", m.Log.Start)
+		m.remark("before the log start")
+		m.Note += fmt.Sprintf(" %d", m.Log.Start)
 	case c.Offset > m.Log.End:
-		m.Note = fmt.Sprintf("past the end %d", m.Log.End)
+		m.remark("past the end")
+		m.Note += fmt.Sprintf(" %d", m.Log.End)
 	}
 }
+
+// remark makes text the Note, which is that of other partitions too.
+func (m *Move) remark(text string) { m.Note, m.Remark = text, text }
 
 func (m *Move) set(o int64) {
 	m.Wanted = o
@@ -180,8 +186,10 @@ func (m *Move) setInLog(wanted int64) {
 	m.Wanted = wanted
 	switch {
 	case wanted < m.Log.Start:
+		m.remark("clamped: before the log start")
 		m.Note = fmt.Sprintf("clamped: %d is before the log start", wanted)
 	case wanted > m.Log.End:
+		m.remark("clamped: past the end")
 		m.Note = fmt.Sprintf("clamped: %d is past the end", wanted)
 	}
 }
