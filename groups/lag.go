@@ -51,7 +51,7 @@ var levels = []string{"group", "topic", "partition"}
 const defaultSample = 6 * time.Second
 
 func newLagCommand(env *cli.Env, conn *online.Connection) *cobra.Command {
-	var opts LagOptions
+	opts := LagOptions{Sample: defaultSample}
 	cmd := &cobra.Command{
 		Use:   "lag [<group>...]",
 		Short: "Show how far groups are behind, in records and in time",
@@ -95,8 +95,8 @@ timeout. "kf help lag" tells what conditions can be, and what each column means.
 	flags.BoolVar(&opts.NoTimes, "no-times", false, "read no records, so that BEHIND, EXPIRES and LOST are not known")
 	flags.StringVar(&opts.By, "by", "partition", "print rows down to this `level`: group, topic or partition")
 	flags.IntVar(&opts.Top, "top", 0, "print the worst `n` topics and partitions of each group only")
-	flags.DurationVar(&opts.Sample, "sample", defaultSample, "take a second sample after this `time`, for the rates; 0 for none, as with a condition that needs no rates")
-	flags.DurationVar(&opts.Watch, "watch", 0, "print a line each `interval` until interrupted")
+	flags.Var((*cli.Duration)(&opts.Sample), "sample", "take a second sample after this `time`, for the rates; 0 for none, as with a condition that needs no rates")
+	flags.Var((*cli.Duration)(&opts.Watch), "watch", "print a line each `interval` until interrupted")
 	flags.IntVar(&opts.Count, "count", 0, "end --watch after `n` samples")
 	flags.StringVar(&opts.FailIf, "fail-if", "", "exit with 3 if this `condition` is met")
 	for _, other := range []string{"sample", "by", "top"} {

@@ -229,3 +229,27 @@ func TestBytes(t *testing.T) {
 		}
 	}
 }
+
+// Flags that take a duration take the same, and say the same of what they do not.
+func TestDuration(t *testing.T) {
+	for text, want := range map[string]string{
+		"5s": "", "1d": "", "PT1M": "", "0": "must be more than 0", "-5s": "must be more than 0",
+		"5": "has no unit: 5s, 5ms, …", "1.5": "has no unit: 1.5s, 1.5ms, …",
+		"soon": "is not a duration kf understands: want one like 500ms, 1h30m, 7d or PT1H30M",
+	} {
+		timeout, d := DefaultTimeout, Duration(1)
+		errTimeout, err := timeout.Set(text), d.Set(text)
+		if got := fmt.Sprint(errTimeout); got != want && (want != "" || errTimeout != nil) {
+			t.Errorf("timeout %q: %v, want %s", text, errTimeout, want)
+		}
+		if strings.HasPrefix(want, "must be") {
+			want = "" // of a timeout only
+		}
+		if got := fmt.Sprint(err); got != want && (want != "" || err != nil) {
+			t.Errorf("duration %q: %v, want %s", text, err, want)
+		}
+		if want == "" && errTimeout == nil && time.Duration(timeout) != time.Duration(d) {
+			t.Errorf("%q is %v and %v", text, timeout, d)
+		}
+	}
+}

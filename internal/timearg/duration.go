@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math/big"
 	"regexp"
+	"strconv"
 	"strings"
 	"time"
 )
@@ -65,5 +66,8 @@ func sum(s, sign string, parts []part) (time.Duration, error) {
 }
 
 func noDuration(s string) error {
-	return fmt.Errorf("%q is no duration: want one like 1h30m, 7d or PT1H30M", s)
+	if _, err := strconv.ParseFloat(s, 64); err == nil {
+		return fmt.Errorf("%q has no unit: %[1]ss, %[1]sms, …", s)
+	}
+	return fmt.Errorf("%q is not a duration kf understands: want one like 500ms, 1h30m, 7d or PT1H30M", s)
 }
