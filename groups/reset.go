@@ -225,7 +225,7 @@ type resetter interface {
 // others, and is the error.
 func Reset(ctx context.Context, env *cli.Env, cl resetter, allow func(online.Change) error, opts ResetOptions) error {
 	r := &reset{env: env, cl: cl, opts: opts}
-	if err := r.readFile(); err != nil {
+	if err := r.readFile(ctx); err != nil {
 		return err
 	}
 	if err := r.prepare(ctx); err != nil {

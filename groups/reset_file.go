@@ -2,6 +2,7 @@ package groups
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -27,12 +28,12 @@ type resetFile struct {
 const maxFile = 512 << 20
 
 // readFile reads the file that the options name, if they do.
-func (r *reset) readFile() error {
+func (r *reset) readFile(ctx context.Context) error {
 	path := cmp.Or(r.opts.FromFile, r.opts.Undo)
 	if path == "" {
 		return nil
 	}
-	in, err := os.Open(path)
+	in, path, err := r.env.Open(ctx, path)
 	if err != nil {
 		return err
 	}

@@ -190,11 +190,11 @@ func TestTrimFile(t *testing.T) {
 			t.Errorf("%s: got %q, want %q", text, got, want)
 		}
 	}
-	file, err := readTrimFile("-", strings.NewReader(`{"partitions":[{"topic":"a","partition":3,"offset":9}]}`))
+	file, err := readTrimFile(t.Context(), &cli.Env{Stdin: strings.NewReader(`{"partitions":[{"topic":"a","partition":3,"offset":9}]}`)}, "-")
 	if err != nil || file["a"][3] != 9 {
 		t.Errorf("got %v, %v", file, err)
 	}
-	if _, err := readTrimFile("-", iotest.ErrReader(errors.New("broken"))); errorText(err) != "standard input: broken" {
+	if _, err := readTrimFile(t.Context(), &cli.Env{Stdin: iotest.ErrReader(errors.New("broken"))}, "-"); errorText(err) != "standard input: broken" {
 		t.Errorf("got %v", err)
 	}
 	// No entries, no topics: an empty list of names must not become all topics.

@@ -246,7 +246,7 @@ func (o *TrimOptions) plan(ctx context.Context, env *cli.Env, cl trimmer, report
 // the file if there is one.
 func (o *TrimOptions) targets(ctx context.Context, env *cli.Env, cl topicSource, report *failures) ([]client.Topic, trimFile, error) {
 	if o.File != "" {
-		file, err := readTrimFile(o.File, env.Stdin)
+		file, err := readTrimFile(ctx, env, o.File)
 		if err != nil {
 			return nil, nil, err
 		}

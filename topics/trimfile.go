@@ -7,9 +7,9 @@ import (
 	"fmt"
 	"io"
 	"maps"
-	"os"
 	"slices"
 
+	"kf/internal/cli"
 	"kf/internal/client"
 )
 
@@ -21,18 +21,13 @@ type trimFile map[string]map[int32]int64
 const maxTrimFile = 64 << 20
 
 // readTrimFile reads a file as kafka-delete-records takes it, "-" for stdin.
-func readTrimFile(name string, stdin io.Reader) (trimFile, error) {
-	if name == "-" {
-		name = "standard input"
-	} else {
-		f, err := os.Open(name)
-		if err != nil {
-			return nil, err
-		}
-		defer f.Close()
-		stdin = f
+func readTrimFile(ctx context.Context, env *cli.Env, name string) (trimFile, error) {
+	f, name, err := env.Open(ctx, name)
+	if err != nil {
+		return nil, err
 	}
-	p, err := io.ReadAll(io.LimitReader(stdin, maxTrimFile+1))
+	defer f.Close()
+	p, err := io.ReadAll(io.LimitReader(f, maxTrimFile+1))
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}

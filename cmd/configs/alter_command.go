@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"maps"
-	"os"
 	"slices"
 	"strings"
 
@@ -162,7 +161,7 @@ func (f *alterFlags) read(cmd *cobra.Command, env *cli.Env, opts *AlterOptions, 
 		env.Warnf("a password on the command line can be seen by all users of this machine: --scram keeps it off")
 	}
 	opts.changes = all
-	if err := f.readFile(env, opts); err != nil {
+	if err := f.readFile(cmd.Context(), env, opts); err != nil {
 		return err
 	}
 	if err := f.readCredential(cmd, env, opts); err != nil {
@@ -186,23 +185,14 @@ func (f *alterFlags) parseAdded() ([]change, error) {
 	return all, nil
 }
 
-// open opens a file, or standard input for "-".
-func open(env *cli.Env, name string) (io.ReadCloser, string, error) {
-	if name == "-" {
-		return io.NopCloser(env.Stdin), "standard input", nil
-	}
-	file, err := os.Open(name)
-	return file, name, err
-}
-
 // readFile reads the file of --from-file. Without entities on the command line it says
 // for which its values are.
-func (f *alterFlags) readFile(env *cli.Env, opts *AlterOptions) error {
+func (f *alterFlags) readFile(ctx context.Context, env *cli.Env, opts *AlterOptions) error {
 	path := f.fromFile + f.addConfigFile
 	if path == "" {
 		return nil
 	}
-	in, name, err := open(env, path)
+	in, name, err := env.Open(ctx, path)
 	if err != nil {
 		return err
 	}
@@ -267,13 +257,13 @@ func (f *alterFlags) readCredential(cmd *cobra.Command, env *cli.Env, opts *Alte
 	if err := opts.Validate(); err != nil {
 		return usage(err)
 	}
-	secret, err := f.password(env)
+	secret, err := f.password(cmd.Context(), env)
 	opts.changes[len(opts.changes)-1].value = secret
 	return err
 }
 
 // password returns the password of the credential.
-func (f *alterFlags) password(env *cli.Env) (string, error) {
+func (f *alterFlags) password(ctx context.Context, env *cli.Env) (string, error) {
 	switch {
 	case f.passwordEnv != "":
 		secret := env.Getenv(f.passwordEnv)
@@ -282,7 +272,7 @@ func (f *alterFlags) password(env *cli.Env) (string, error) {
 		}
 		return secret, nil
 	case f.passwordFile != "":
-		in, name, err := open(env, f.passwordFile)
+		in, name, err := env.Open(ctx, f.passwordFile)
 		if err != nil {
 			return "", err
 		}

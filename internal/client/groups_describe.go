@@ -172,7 +172,16 @@ func answerOf[T kmsg.Response](answer kmsg.Response, err error) (T, error) {
 
 // describer returns the question for descriptions of groups of a type, which it
 // writes to groups.
-func describer(typ GroupType, groups map[string]*Group) groupQuestion {
+func describer(typ GroupType, all map[string]*Group) groupQuestion {
+	// A broker may mention what it was not asked about, and another one be asked about
+	// that at the same time.
+	asked := func(ids []string) map[string]*Group {
+		groups := make(map[string]*Group, len(ids))
+		for _, id := range ids {
+			groups[id] = all[id]
+		}
+		return groups
+	}
 	switch typ {
 	case ConsumerGroup:
 		return func(ctx context.Context, b *kgo.Broker, ids []string) (map[string]error, error) {
@@ -182,7 +191,7 @@ func describer(typ GroupType, groups map[string]*Group) groupQuestion {
 			if err != nil {
 				return nil, err
 			}
-			failed := unmentioned(ids)
+			failed, groups := unmentioned(ids), asked(ids)
 			for _, g := range answer.Groups {
 				if to := groups[g.Group]; to != nil {
 					failed[g.Group] = answerError(g.ErrorCode, g.ErrorMessage)
@@ -199,7 +208,7 @@ func describer(typ GroupType, groups map[string]*Group) groupQuestion {
 			if err != nil {
 				return nil, err
 			}
-			failed := unmentioned(ids)
+			failed, groups := unmentioned(ids), asked(ids)
 			for _, g := range answer.Groups {
 				if to := groups[g.GroupID]; to != nil {
 					failed[g.GroupID] = answerError(g.ErrorCode, g.ErrorMessage)
@@ -216,7 +225,7 @@ func describer(typ GroupType, groups map[string]*Group) groupQuestion {
 			if err != nil {
 				return nil, err
 			}
-			failed := unmentioned(ids)
+			failed, groups := unmentioned(ids), asked(ids)
 			for _, g := range answer.Groups {
 				if to := groups[g.Group]; to != nil {
 					failed[g.Group] = answerError(g.ErrorCode, g.ErrorMessage)
@@ -233,7 +242,7 @@ func describer(typ GroupType, groups map[string]*Group) groupQuestion {
 		if err != nil {
 			return nil, err
 		}
-		failed := unmentioned(ids)
+		failed, groups := unmentioned(ids), asked(ids)
 		for _, g := range answer.Groups {
 			if to := groups[g.Group]; to != nil {
 				failed[g.Group] = answerError(g.ErrorCode, g.ErrorMessage)

@@ -16,6 +16,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"syscall"
 
 	"github.com/go-viper/mapstructure/v2"
 	"github.com/spf13/pflag"
@@ -124,8 +125,8 @@ func read(in Inputs) (text []byte, path string, err error) {
 	}
 	text, err = os.ReadFile(path)
 	switch {
-	case named == "" && (errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission)):
-		return nil, path, nil // nobody asked for it; of another user after su, nobody could
+	case named == "" && (errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission) || errors.Is(err, syscall.ENOTDIR)):
+		return nil, path, nil // nobody asked for it; of another user after su, or below a file, nobody could
 	case err != nil && named != "":
 		return nil, path, fmt.Errorf("%s: %w", named, err)
 	case err != nil:
