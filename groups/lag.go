@@ -259,8 +259,8 @@ func sleep(ctx context.Context, d time.Duration) error {
 func (g *groupSample) explain(env *cli.Env) {
 	all := len(g.partitions)
 	total := totals(g.all())
-	if n := total.uncommitted; n > 0 {
-		env.Notef("group %s: nothing was committed for %d of %d partitions, which no total counts", g.ID, n, all)
+	if total.uncommitted > 0 {
+		g.noteUncommitted(env)
 	}
 	if n := total.unowned; n > 0 && g.Active() {
 		env.Notef("group %s: no member reads %d of %d partitions", g.ID, n, all)
@@ -286,6 +286,10 @@ func (g *groupSample) explain(env *cli.Env) {
 	for _, text := range slices.Sorted(maps.Keys(reasons)) {
 		env.Warnf("group %s: %s: %s", g.ID, and(reasons[text]), text)
 	}
+}
+
+func (g *groupSample) noteUncommitted(env *cli.Env) {
+	env.Notef("group %s: nothing was committed for %d of %d partitions, which no total counts", g.ID, totals(g.all()).uncommitted, len(g.partitions))
 }
 
 // all returns the partitions.

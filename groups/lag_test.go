@@ -315,11 +315,11 @@ func TestWatch(t *testing.T) {
 			t.Errorf("five samples took %v", took)
 		}
 		want := []string{
-			"TIME GROUP LAG BEHIND IN-RATE OUT-RATE CATCH-UP END SLOWEST PLOT",
-			"00:00:01 g 100 - - - - - t-0 █",
-			"00:00:06 g 80 - 0 4 20s 00:00:26 t-0 █▇",
-			"00:00:16 g 40 - 0 4 10s 00:00:26 t-0 █▇▄",
-			"00:00:21 g 20 - 0 4 5s 00:00:26 t-0 █▇▄▂",
+			"TIME GROUP LAG BEHIND IN-RATE OUT-RATE CATCH-UP END SLOWEST UNCOMMITTED PLOT",
+			"00:00:01 g 100 - - - - - t-0 0 █",
+			"00:00:06 g 80 - 0 4 20s 00:00:26 t-0 0 █▇",
+			"00:00:16 g 40 - 0 4 10s 00:00:26 t-0 0 █▇▄",
+			"00:00:21 g 20 - 0 4 5s 00:00:26 t-0 0 █▇▄▂",
 		}
 		if got := lines(stdout.String()); !slices.Equal(got, want) {
 			t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
@@ -363,6 +363,40 @@ func TestWatchLateCommits(t *testing.T) {
 		}
 		if !slices.Equal(got, want) {
 			t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+		}
+	})
+}
+
+// When all is read is not known while records are there that no commit counts; that the
+// number of such partitions changes is said.
+func TestWatchUncommitted(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := &fakeCluster{
+			groups: []client.Group{group("g", client.ClassicGroup, partitions("t", 0, 1))},
+			ends:   map[string][]int64{"t": {100, 100}},
+		}
+		steps := [][]int64{{0, -1}, {50, -1}, {100, 0}, {100, 50}}
+		f.step = func(n int) { f.commits = map[string]map[string][]int64{"g": {"t": steps[n]}} }
+		env, stdout, stderr := testEnv(t, time.Now)
+		opts := LagOptions{Groups: Selection{IDs: []string{"g"}}, By: "partition", Against: againstNow, Watch: 5 * time.Second, Count: len(steps)}
+		if err := opts.Validate(); err != nil {
+			t.Fatal(err)
+		}
+		if err := Watch(t.Context(), env, f, opts); err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		for _, line := range lines(stdout.String())[1:] {
+			cells := strings.Fields(line)
+			got = append(got, strings.Join([]string{cells[2], cells[6], cells[9]}, " "))
+		}
+		if want := []string{"100 - 1", "50 - 1", "100 10s 0", "50 3s 0"}; !slices.Equal(got, want) {
+			t.Errorf("got %q, want %q", got, want)
+		}
+		for _, n := range []string{"1", "0"} {
+			if got := strings.Count(stderr.String(), "nothing was committed for "+n+" of 2 partitions"); got != 1 {
+				t.Errorf("%s partitions are said %d times:\n%s", n, got, stderr)
+			}
 		}
 	})
 }

@@ -61,6 +61,12 @@ func (p *partitionSample) records() float64 {
 	return math.NaN()
 }
 
+// unknownLag reports whether there may be records to read that no lag counts, because
+// nothing was committed.
+func (p *partitionSample) unknownLag() bool {
+	return p.commit < 0 && p.err == nil && math.IsNaN(p.records())
+}
+
 // take takes a sample of groups.
 func take(ctx context.Context, cl sampler, ids []string, opts *LagOptions, now func() time.Time) sample {
 	standings := measure(ctx, cl, cl.DescribeGroupsByID(ctx, ids), opts.Topics, opts.Committed)

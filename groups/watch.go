@@ -31,7 +31,7 @@ type watchRow struct {
 	SlowestLag    *int64   `col:"slowest_lag,data"`
 	SlowestBehind seconds  `col:"slowest_behind,data"`
 	Expires       seconds  `col:"expires,data"`
-	Uncommitted   int      `col:"uncommitted,data"`
+	Uncommitted   int      `col:"uncommitted"`
 	Unowned       int      `col:"unowned,data"`
 }
 
@@ -51,6 +51,7 @@ func Watch(ctx context.Context, env *cli.Env, cl lagger, opts LagOptions) error 
 	}
 	errs := []error{err}
 	print := watchPrinter(env, opts)
+	uncommitted := make(map[string]int)
 	var history []sample
 	start := time.Now()
 	for n := 0; opts.Count == 0 || n < opts.Count; n++ {
@@ -81,7 +82,7 @@ func Watch(ctx context.Context, env *cli.Env, cl lagger, opts LagOptions) error 
 		if len(history) > rateSamples {
 			history = slices.Delete(history, 0, 1)
 		}
-		found, err := watchSample(env, &s, n, &opts, print)
+		found, err := watchSample(env, &s, n, &opts, print, uncommitted)
 		if err != nil {
 			return err
 		}
@@ -93,8 +94,9 @@ func Watch(ctx context.Context, env *cli.Env, cl lagger, opts LagOptions) error 
 	return errors.Join(append(errs, print.close())...)
 }
 
-// watchSample prints a sample, and returns which groups meet the condition.
-func watchSample(env *cli.Env, s *sample, n int, opts *LagOptions, print watchRows) (found []error, err error) {
+// watchSample prints a sample, and returns which groups meet the condition. It keeps in
+// uncommitted how many partitions of each group were said to have no commit.
+func watchSample(env *cli.Env, s *sample, n int, opts *LagOptions, print watchRows, uncommitted map[string]int) (found []error, err error) {
 	for i := range s.groups {
 		g := &s.groups[i]
 		if g.err != nil {
@@ -106,7 +108,10 @@ func watchSample(env *cli.Env, s *sample, n int, opts *LagOptions, print watchRo
 		if n == 0 {
 			(&notes{env: env}).add(g.Group)
 			g.explain(env)
+		} else if totals(g.all()).uncommitted != uncommitted[g.ID] {
+			g.noteUncommitted(env)
 		}
+		uncommitted[g.ID] = totals(g.all()).uncommitted
 		if err := print.write(g, s.at); err != nil {
 			return nil, err
 		}
@@ -153,6 +158,9 @@ func (g *groupSample) watchRow(at time.Time, table bool) watchRow {
 		InRate: float(total.in), OutRate: float(total.out), CatchUp: seconds{n: catchUp(total.lag, total.in, total.out), table: table},
 		Trend: trend(total.lag, total.in, total.out), SlowestBehind: seconds{n: nan, table: table},
 		Expires: seconds{n: total.expires, table: table, zero: "due"}, Uncommitted: total.uncommitted, Unowned: total.unowned,
+	}
+	if !math.IsInf(row.CatchUp.n, 1) && slices.ContainsFunc(all, (*partitionSample).unknownLag) {
+		row.CatchUp.n, row.Trend = nan, nil // never stays true
 	}
 	if table {
 		row.Time.now, row.End.now = at, at
