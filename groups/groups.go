@@ -20,8 +20,7 @@ func NewCommand(env *cli.Env) *cobra.Command {
   kf groups reset billing --topic invoices --to-time -2h`,
 	}
 	conn := online.Connect(env, parent)
-	return cli.Group(parent,
-		newListCommand(env, conn),
+	children := []*cobra.Command{
 		newDescribeCommand(env, conn),
 		newMembersCommand(env, conn),
 		newLagCommand(env, conn),
@@ -29,5 +28,9 @@ func NewCommand(env *cli.Env) *cobra.Command {
 		newDeleteOffsetsCommand(env, conn),
 		newPeekCommand(env, conn),
 		newResetCommand(env, conn),
-	)
+	}
+	for _, child := range children {
+		groupFlag(child)
+	}
+	return cli.Group(parent, append(children, newListCommand(env, conn))...)
 }

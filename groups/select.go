@@ -23,6 +23,19 @@ type Selection struct {
 	regex *regexp.Regexp
 }
 
+// groupFlag adds --group to cmd, as Kafka's script has it: each is one more argument.
+func groupFlag(cmd *cobra.Command) {
+	var named []string
+	cmd.Flags().StringArrayVar(&named, "group", nil, "one more argument")
+	_ = cmd.Flags().MarkHidden("group") // fails only for a flag that is not there
+	args, run := cmd.Args, cmd.RunE
+	all := func(args []string) []string { return slices.Concat(args, named) }
+	if args != nil {
+		cmd.Args = func(cmd *cobra.Command, given []string) error { return args(cmd, all(given)) }
+	}
+	cmd.RunE = func(cmd *cobra.Command, given []string) error { return run(cmd, all(given)) }
+}
+
 // flags adds the flags that select groups by other means than their ids.
 func (s *Selection) flags(cmd *cobra.Command, conn *online.Connection) {
 	cmd.Flags().BoolVar(&s.All, "all-groups", false, "all groups of the cluster")
