@@ -128,7 +128,7 @@ func TestList(t *testing.T) {
 	f.topics = nil
 	f.quorum, f.quorumErr = nil, kerr.ClusterAuthorizationFailed
 	out, errs, exit := run(t, list)
-	if exit != 0 || !strings.HasPrefix(errs, "kf: warning: the controller is not known: CLUSTER_AUTHORIZATION_FAILED") {
+	if exit != 1 || !strings.HasPrefix(errs, "kf: error: the controller is not known: CLUSTER_AUTHORIZATION_FAILED") {
 		t.Errorf("exit %d, %s", exit, errs)
 	}
 	expect(t, "may not know the controller", out, head+"1,a,9,r1,up,,0,0,0,0\n2,b,9,,up,,0,0,0,0\n3,c,9,,fenced,,0,0,0,0\n")

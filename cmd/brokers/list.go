@@ -3,6 +3,8 @@ package brokers
 import (
 	"cmp"
 	"context"
+	"errors"
+	"fmt"
 	"slices"
 
 	"github.com/spf13/cobra"
@@ -30,7 +32,8 @@ tell), and "down" for one that is known only because partitions have replicas on
 "leaders" counts the partitions that a broker leads, "preferred" those that it would
 lead if every first replica did, "replicas" those that it has, and "out-of-sync" those
 of them that are not in the ISR. The controller is the leader of the metadata quorum;
-without the right to describe the cluster it is not known.`,
+without the right to describe the cluster it is not known, and the exit code is 1, or 4
+if time ran out.`,
 		Example: `  kf brokers list -b broker1:9092
   kf brokers list -o jsonl | jq -r 'select(.state != "up") | .broker'`,
 		Args:              cli.Args(cobra.NoArgs),
@@ -80,8 +83,9 @@ func List(ctx context.Context, env *cli.Env, cl lister, opts ListOptions) error 
 		return err
 	}
 	known := err == nil
+	var unknown error // what could not be found out does not keep the rest from being shown
 	if !known {
-		env.Warnf("the controller is not known: %v", err)
+		unknown = fmt.Errorf("the controller is not known: %w", err)
 	}
 	all := count(nodes.Nodes, cluster.Topics)
 	rows := render.New[brokerRow](env.Stdout, opts.Output, render.Options{Command: "brokers list", Color: env.ColorStdout()})
@@ -93,7 +97,7 @@ func List(ctx context.Context, env *cli.Env, cl lister, opts ListOptions) error 
 			return err
 		}
 	}
-	return rows.Close()
+	return errors.Join(rows.Close(), unknown)
 }
 
 // count returns the rows of nodes with what topics say about them, and of brokers that

@@ -109,7 +109,7 @@ func TestDescribe(t *testing.T) {
 	}
 	f.quorum, f.quorumErr, f.nodes.Fenced, f.topics = nil, kerr.ClusterAuthorizationFailed, false, nil
 	out, errs, exit = run(t, describe)
-	if exit != 0 || !strings.HasPrefix(errs, "kf: warning: the controller is not known: CLUSTER_AUTHORIZATION_FAILED") {
+	if exit != 1 || !strings.HasPrefix(errs, "kf: error: the controller is not known: CLUSTER_AUTHORIZATION_FAILED") {
 		t.Errorf("exit %d, %s", exit, errs)
 	}
 	expect(t, "without rights", out, head+"id,,,,,4.0-IV3,2,,1,0,0,0,0,0,0,0\n")

@@ -2,6 +2,8 @@ package cluster
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"slices"
 
 	"github.com/spf13/cobra"
@@ -29,7 +31,8 @@ with fewer replicas in sync than they have, and those that another broker leads 
 preferred one. It is one row, which a table shows upright.
 
 What the brokers do not say, or may not say to you, is "-": the controller and the voters
-(brokers before 3.3, or no right to describe the cluster), fenced brokers (before 4.0).`,
+(brokers before 3.3, or no right to describe the cluster), fenced brokers (before 4.0). Where
+the controller could not be found out the exit code is 1, or 4 if time ran out.`,
 		Example: `  kf cluster describe
   kf cluster describe -o json | jq -e '.rows[0] | .leaderless + .under_replicated == 0'`,
 		Args:              cli.Args(cobra.NoArgs),
@@ -84,11 +87,12 @@ func Describe(ctx context.Context, env *cli.Env, cl describer, opts DescribeOpti
 	row := clusterRow{ClusterID: nodes.ClusterID}
 	row.nodes(nodes)
 	row.topics(cluster.Topics)
+	var unknown error // what could not be found out does not keep the rest from being shown
 	switch controller, quorum, err := cl.ControllerOf(ctx, nodes); {
 	case ctx.Err() != nil:
 		return err
 	case err != nil:
-		env.Warnf("the controller is not known: %v", err)
+		unknown = fmt.Errorf("the controller is not known: %w", err)
 	case quorum == nil:
 		row.Controller = &controller
 	default:
@@ -101,7 +105,7 @@ func Describe(ctx context.Context, env *cli.Env, cl describer, opts DescribeOpti
 	if err := rows.Write(row); err != nil {
 		return err
 	}
-	return rows.Close()
+	return errors.Join(rows.Close(), unknown)
 }
 
 func (r *clusterRow) nodes(nodes *client.Nodes) {

@@ -10,7 +10,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
@@ -69,9 +68,9 @@ func (c *Client) Explain(ctx context.Context, err error) error {
 	case unauthorized(err):
 		return &Explained{fmt.Sprintf("%v: %s needs an ACL for it", err, c.reach.who()), err}
 	case errors.Is(err, context.DeadlineExceeded):
-		return c.timedOut(err)
+		return c.timedOut(ctx, err)
 	case errors.Is(err, os.ErrDeadlineExceeded): // of the connection, which may come just before that of the whole
-		return c.timedOut(fmt.Errorf("%w: %w", err, context.DeadlineExceeded))
+		return c.timedOut(ctx, fmt.Errorf("%w: %w", err, context.DeadlineExceeded))
 	}
 	return err
 }
@@ -129,14 +128,24 @@ func unauthorized(err error) bool {
 	}, func(k error) bool { return errors.Is(err, k) })
 }
 
-// timedOut says what was waited for.
-func (c *Client) timedOut(err error) error {
+// timedOut says what was waited for. Who takes a connection and never answers on it is
+// the same mistake whatever was asked, and whoever lost patience first.
+func (c *Client) timedOut(ctx context.Context, err error) error {
+	q, waits := c.reach.waiting()
+	if waits && q.key == int16(kmsg.ApiVersions) {
+		failed := &ConnectError{Address: c.reach.lastAddress(), Node: -1, stage: answering, Err: context.DeadlineExceeded, reach: c.reach}
+		if q.broker.NodeID >= 0 {
+			failed.Address, failed.Node, failed.advertised = net.JoinHostPort(q.broker.Host, strconv.Itoa(int(q.broker.Port))), q.broker.NodeID, true
+		}
+		return failed.examined(ctx)
+	}
 	text := strings.TrimSuffix(err.Error(), ": "+context.DeadlineExceeded.Error())
+	text = strings.ReplaceAll(text, lateError{}.Error(), fmt.Sprintf("no answer within %v", c.timeout))
 	if !strings.Contains(text, "no answer within") {
 		text = fmt.Sprintf("no answer within %v", c.timeout)
 	}
-	if q, ok := c.reach.waiting(); ok {
-		text += fmt.Sprintf(": %s has not answered %s for %v", c.name(q.broker), kmsg.NameForKey(q.key), time.Since(q.since).Round(100*time.Millisecond))
+	if waits {
+		text += fmt.Sprintf(": %s has not answered %s", c.name(q.broker), kmsg.NameForKey(q.key))
 	}
 	c.reach.mu.Lock() // under which the error gets the id of the broker
 	if last := c.reach.last; last != nil {

@@ -3,7 +3,6 @@ package client
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 	"sync"
 	"time"
@@ -58,9 +57,16 @@ func patience(ctx context.Context) (context.Context, context.CancelFunc) {
 	if !ok {
 		return context.WithCancel(ctx)
 	}
-	d := time.Until(end) / 3
-	return context.WithTimeoutCause(ctx, d, fmt.Errorf("no answer within %v: %w", d.Round(100*time.Millisecond), context.DeadlineExceeded))
+	return context.WithTimeoutCause(ctx, time.Until(end)/3, lateError{})
 }
+
+// A lateError says that patience has ended. It names no time: that of one question is a
+// part of what the user gave, which [Client.Explain] knows.
+type lateError struct{}
+
+func (lateError) Error() string { return "no answer in time" }
+
+func (lateError) Unwrap() error { return context.DeadlineExceeded }
 
 // anyBroker asks a question that any broker can answer. One that does not answer in
 // time is not asked again: franz-go takes brokers in turn.

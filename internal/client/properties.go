@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -42,6 +43,9 @@ func addresses(p Property) ([]string, error) {
 		}
 		if host == "" {
 			return nil, fmt.Errorf("%s: %q names no host", p.Origin, a)
+		}
+		if n, err := strconv.ParseUint(port, 10, 16); err != nil || n == 0 {
+			return nil, fmt.Errorf("%s: %q: a port is a number from 1 to 65535", p.Origin, a)
 		}
 		if a = net.JoinHostPort(host, port); !slices.Contains(all, a) {
 			all = append(all, a)

@@ -3,6 +3,7 @@ package client_test
 import (
 	"context"
 	"errors"
+	"io"
 	"net"
 	"strconv"
 	"strings"
@@ -101,7 +102,7 @@ func TestDeadline(t *testing.T) {
 	defer cancel()
 	_, err := cl.ListTopics(ctx)
 	explained := cl.Explain(ctx, err)
-	if explained == nil || !strings.HasPrefix(explained.Error(), "no answer within 200ms: "+slow+" has not answered Metadata for ") {
+	if explained == nil || !strings.HasPrefix(explained.Error(), "no answer within 200ms: "+slow+" has not answered Metadata") {
 		t.Errorf("%v", explained)
 	}
 	if !errors.Is(explained, context.DeadlineExceeded) || cli.ExitCode(explained) != cli.ExitTimeout {
@@ -194,5 +195,42 @@ func TestExplainJoined(t *testing.T) {
 	}
 	if cl.Explain(t.Context(), nil) != nil || cl.Explain(t.Context(), other) != other {
 		t.Error("what is no error of a connection changes")
+	}
+}
+
+// Who takes the connection and says nothing gets one text, whatever was asked, without
+// the times of single questions and the words of Go.
+func TestSilentIsOneText(t *testing.T) {
+	silent := serve(t, func(c net.Conn) { _, _ = io.Copy(io.Discard, c) })
+	want := "cannot talk to " + silent + " (from client.properties: line 3): it takes the connection, but does not answer within 300ms: is it the port of a Kafka broker?"
+	for name, ask := range map[string]func(context.Context, *client.Client) error{
+		"nodes":  func(ctx context.Context, cl *client.Client) error { _, err := cl.Nodes(ctx, true); return err },
+		"topics": func(ctx context.Context, cl *client.Client) error { _, err := cl.ListTopics(ctx); return err },
+		"groups": func(ctx context.Context, cl *client.Client) error {
+			_, err := cl.Groups(ctx, client.GroupFilter{})
+			return err
+		},
+		"offsets": func(ctx context.Context, cl *client.Client) error {
+			_, err := cl.ListOffsets(ctx, client.Latest, false, kadm.TopicsSet{"t": {0: {}}})
+			return err
+		},
+	} {
+		cl := newClient(t, 300*time.Millisecond, "bootstrap.servers", silent)
+		ctx, cancel := cl.Deadline(t.Context())
+		err := cl.Explain(ctx, ask(ctx, cl))
+		cancel()
+		if err == nil || err.Error() != want || cli.ExitCode(err) != cli.ExitTimeout {
+			t.Errorf("%s: %v (exit code %d), want %s", name, err, cli.ExitCode(err), want)
+		}
+	}
+}
+
+// A port that cannot be is wrong before anything is asked.
+func TestPortOutOfRange(t *testing.T) {
+	for _, port := range []string{"99999", "0", "x"} {
+		_, err := client.New(client.Options{Properties: props("bootstrap.servers", "b:"+port)})
+		if want := `client.properties: line 3: "b:` + port + `": a port is a number from 1 to 65535`; err == nil || err.Error() != want {
+			t.Errorf("%v, want %s", err, want)
+		}
 	}
 }

@@ -36,9 +36,15 @@ func (c *Connection) Allow(cl *client.Client, change Change) error {
 	if c.yes || !change.Destroy && !protected {
 		return nil
 	}
-	question := change.What + "?"
+	question := "do it?" // the line above says what
 	if protected {
-		question = fmt.Sprintf("%s is protected. %s?", cluster, change.What)
+		question = cluster + " is protected: do it?"
+		if c.settings.Context != "" {
+			question = "context " + c.settings.Context + " is protected: do it?"
+		}
+	}
+	if c.env.Quiet { // there is no line above
+		question = cluster + ": " + change.What + ": " + question
 	}
 	ok, err := c.ask(question)
 	switch {

@@ -84,11 +84,11 @@ func TestAllow(t *testing.T) {
 		said     string
 	}{
 		{"harmless", dev, false, false, false, "", 0, "kf: b:1: delete 3 topics\n"},
-		{"destroys", dev, true, false, true, "y\n", 0, "kf: b:1: delete 3 topics\ndelete 3 topics? [y/N] "},
-		{"destroys, no", dev, true, false, true, "\n", 1, "kf: b:1: delete 3 topics\ndelete 3 topics? [y/N] kf: not done\n"},
+		{"destroys", dev, true, false, true, "y\n", 0, "kf: b:1: delete 3 topics\ndo it? [y/N] "},
+		{"destroys, no", dev, true, false, true, "\n", 1, "kf: b:1: delete 3 topics\ndo it? [y/N] kf: not done\n"},
 		{"destroys, nobody there", dev, true, false, false, "y\n", 2, "kf: b:1: delete 3 topics\n"},
 		{"destroys, told so", dev, true, true, false, "", 0, "kf: b:1: delete 3 topics\n"},
-		{"protected", prod, false, false, true, "yes\n", 0, "kf: context prod (b:1): delete 3 topics\ncontext prod (b:1) is protected. delete 3 topics? [y/N] "},
+		{"protected", prod, false, false, true, "yes\n", 0, "kf: context prod (b:1): delete 3 topics\ncontext prod is protected: do it? [y/N] "},
 		{"protected, nobody there", prod, false, false, false, "", 2, "kf: context prod (b:1): delete 3 topics\n"},
 		{"protected, told so", prod, true, true, false, "", 0, "kf: context prod (b:1): delete 3 topics\n"},
 	} {
