@@ -64,7 +64,7 @@ type deleter interface {
 type deletedRow struct {
 	Group  string `col:"group"`
 	Type   string `col:"type"`
-	Status string `col:"status"` // "deleted", or "to delete" in a dry run
+	Result string `col:"result"` // "deleted", or "would_delete" in a dry run
 }
 
 // Delete deletes groups and prints a row for each that it deleted, or would. Allow
@@ -80,7 +80,7 @@ func Delete(ctx context.Context, env *cli.Env, cl deleter, allow func(online.Cha
 	rows := render.New[deletedRow](env.Stdout, opts.Output, render.Options{Command: "groups delete", Color: env.ColorStdout()})
 	if opts.DryRun {
 		for _, g := range doomed {
-			if err := rows.Write(deletedRow{g.ID, string(g.Type), "to delete"}); err != nil {
+			if err := rows.Write(deletedRow{g.ID, string(g.Type), "would_delete"}); err != nil {
 				return err
 			}
 		}

@@ -87,7 +87,7 @@ type deletedOffsetRow struct {
 	Topic         string `col:"topic"`
 	Partition     int32  `col:"partition"`
 	CurrentOffset *int64 `col:"current_offset"`
-	Status        string `col:"status"` // "deleted", or "to delete" in a dry run
+	Result        string `col:"result"` // "deleted", or "would_delete" in a dry run
 }
 
 // DeleteOffsets deletes commits of a group and prints a row for each that it deleted,
@@ -106,9 +106,9 @@ func DeleteOffsets(ctx context.Context, env *cli.Env, cl offsetDeleter, allow fu
 	}
 	rows := render.New[deletedOffsetRow](env.Stdout, opts.Output, render.Options{Command: "groups delete-offsets", Color: env.ColorStdout()})
 	failed := make(map[string]map[int32]error)
-	status := "to delete"
+	result := "would_delete"
 	if !opts.DryRun {
-		status = "deleted"
+		result = "deleted"
 		var names []string
 		for _, p := range doomed {
 			names = append(names, fmt.Sprintf("%s-%d", p.Topic, p.Partition))
@@ -125,7 +125,7 @@ func DeleteOffsets(ctx context.Context, env *cli.Env, cl offsetDeleter, allow fu
 			errs = append(errs, groupError(group.ID, fmt.Errorf("%s-%d: %w", row.Topic, row.Partition, err)))
 			continue
 		}
-		row.Status = status
+		row.Result = result
 		if err := rows.Write(row); err != nil {
 			return err
 		}

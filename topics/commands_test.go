@@ -227,8 +227,8 @@ func TestDelete(t *testing.T) {
 		return do(func(env *cli.Env) error { return Delete(t.Context(), env, f, opts, allow) })
 	}
 	run(DeleteOptions{Selection: Selection{Words: []string{"a.b", "x"}}}).expect(t, 1, `
-TOPIC  PARTITIONS  REPLICATION-FACTOR  BYTES  RESULT
-a.b             2                   2   3000  deleted
+TOPIC  PARTITIONS  REPLICATION-FACTOR  TOTAL-SIZE  RESULT
+a.b             2                   2        3000  deleted
 `, `
 kf: error: topic x: there is no such topic: 'kf topics list' shows all
 `)
@@ -239,7 +239,7 @@ kf: error: topic x: there is no such topic: 'kf topics list' shows all
 		t.Errorf("question %q", question)
 	}
 	run(DeleteOptions{Selection: Selection{Words: []string{".*"}, Regex: true}, DryRun: true, Output: render.CSV}).expect(t, 0, `
-topic,topic_id,partitions,replication_factor,bytes,result
+topic,topic_id,partitions,replication_factor,total_size,result
 a.b,YQAAAAAAAAAAAAAAAAAAAA,2,2,3000,would_delete
 a_b,YQAAAAAAAAAAAAAAAAAAAA,1,1,,would_delete
 `, "")
@@ -259,9 +259,9 @@ kf: error: topic __consumer_offsets: Kafka keeps this topic for itself, and lose
 `)
 	f.errs = map[string]error{"remove a.b": kerr.TopicDeletionDisabled, "dirs": errors.New("broker 2: gone"), "await": errors.New("late")}
 	run(DeleteOptions{Selection: Selection{Words: []string{"a.b", "a_b", "__consumer_offsets"}, Internal: true}}).expect(t, 1, `
-TOPIC               PARTITIONS  REPLICATION-FACTOR  BYTES  RESULT
-__consumer_offsets           1                   1      -  deleted
-a_b                          1                   1      -  deleted
+TOPIC               PARTITIONS  REPLICATION-FACTOR  TOTAL-SIZE  RESULT
+__consumer_offsets           1                   1           -  deleted
+a_b                          1                   1           -  deleted
 `, `
 kf: warning: bytes are not known of all topics: broker 2: gone
 kf: error: topic a.b: TOPIC_DELETION_DISABLED: Topic deletion is disabled: the brokers run with delete.topic.enable=false

@@ -36,7 +36,7 @@ go. One topic that cannot be deleted does not keep the others from it; the exit 
 A word is the name of a topic: patterns need --regex, and must match the whole name.
 Topics that Kafka keeps for itself are deleted with --internal only.
 
-BYTES are those of all replicas, "-" if a broker that has one did not answer.`,
+TOTAL-SIZE is in bytes, of all replicas, "-" if a broker that has one did not answer.`,
 		Example: `  kf topics delete orders --dry-run
   kf topics delete orders audit --yes
   kf topics delete --regex 'test-.*' --if-exists --yes`,
@@ -68,8 +68,8 @@ type deleteRow struct {
 	ID          *wire.UUID `col:"topic_id,data"`
 	Partitions  int        `col:"partitions"`
 	Replication int        `col:"replication_factor"`
-	Bytes       *int64     `col:"bytes"`
-	Result      string     `col:"result"` // deleted, would_delete
+	Total       *int64     `col:"total_size"` // bytes of all replicas
+	Result      string     `col:"result"`     // deleted, would_delete
 }
 
 // A deleter is what Delete asks of the cluster.

@@ -153,7 +153,7 @@ func TestDelete(t *testing.T) {
 		t.Errorf("%q %q %d %q", out, errs, exit, asked)
 	}
 	out, _, _ = remove(f, DeleteOptions{Filter: Filter{Resources: Resources{Groups: []string{"g"}, Pattern: "any"}}, DryRun: true})
-	expect(t, "dry run", out, "GROUP,g,PREFIXED,User:alice,h,READ,DENY,to delete,\n")
+	expect(t, "dry run", out, "GROUP,g,PREFIXED,User:alice,h,READ,DENY,would_delete,\n")
 	if asked != nil || f.changed != nil {
 		t.Errorf("a dry run asks %q and deletes %v", asked, f.changed)
 	}

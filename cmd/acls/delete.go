@@ -91,7 +91,7 @@ func Delete(ctx context.Context, env *cli.Env, cl deleter, opts DeleteOptions, a
 	if len(all) == 0 {
 		env.Notef("no ACL matches")
 	}
-	result, errs := "to delete", make([]error, len(all))
+	result, errs := "would_delete", make([]error, len(all))
 	if !opts.DryRun && len(all) > 0 {
 		for i, a := range all {
 			if i == shown {

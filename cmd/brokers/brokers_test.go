@@ -196,7 +196,7 @@ func TestFeatures(t *testing.T) {
 	f := &fake{nodes: threeNodes, versions: map[int32]client.NodeVersions{1: features(30, 1, 8), 2: newest}}
 	opts := FeaturesOptions{Output: render.CSV}
 	show := func(env *cli.Env) error { return Features(t.Context(), env, f, opts) }
-	head := "feature,min,min_name,max,max_name,finalized,finalized_name,epoch\n"
+	head := "feature,min,min_name,max,max_name,finalized,finalized_name,features_epoch\n"
 	out, errs, _ := run(t, show)
 	expect(t, "mixed", out, head+"metadata.version,7,3.3-IV3,30,4.3-IV0,31,4.4-IV0,9\nshare.version,0,,1,,1,,9\nz.version,0,,0,,0,,9\n")
 	expect(t, "mixed", errs, "kf: warning: broker 1 supports metadata.version up to 30 (4.3-IV0), another one up to 33 (4.4-IV2)\n"+

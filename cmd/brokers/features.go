@@ -104,7 +104,7 @@ func levelText(feature string, level int16) string {
 type featureRow struct {
 	Feature string `col:"feature"`
 	levels
-	Epoch *int64 `col:"epoch"`
+	Epoch *int64 `col:"features_epoch"`
 }
 
 // Features prints a row for each feature, by name.

@@ -360,7 +360,7 @@ func (c *cluster) sameDeletions(t *testing.T) {
 		t.Errorf("exit %d\n%s%s: %q is left", r.exit, r.stdout, r.stderr, left)
 	}
 	r = c.kf("groups", "delete", "g-empty", "g-classic", "g-share", "g-ahead", "--yes", "-o", "csv")
-	if got := columns(csvRows(t, r.stdout), "group", "status"); r.exit != 1 || !slices.Equal(got, []string{"g-ahead deleted", "g-empty deleted"}) {
+	if got := columns(csvRows(t, r.stdout), "group", "result"); r.exit != 1 || !slices.Equal(got, []string{"g-ahead deleted", "g-empty deleted"}) {
 		t.Errorf("exit %d: %q\n%s", r.exit, got, r.stderr)
 	}
 	if left := c.kafka(t, consumerGroups, "--list").stdout; strings.Contains(left, "g-empty") || strings.Contains(left, "g-ahead") || !strings.Contains(left, "g-classic") {
