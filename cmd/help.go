@@ -41,6 +41,9 @@ var exitCodes string
 //go:embed help/formats.txt
 var formats string
 
+//go:embed help/columns.txt
+var columns string
+
 //go:embed help/environment.txt
 var environment string
 
@@ -67,6 +70,7 @@ func helpTopics() []*cobra.Command {
 	return []*cobra.Command{
 		topic("exit-codes", "What the exit codes mean", exitCodes),
 		topic("formats", "Which files kf knows, and how it prints rows", formats),
+		topic("columns", "What the columns of the online commands hold", columns),
 		topic("times", "How to say a point in time", times),
 		topic("deviations", "Where kf serve differs from Apache Kafka 4.4", deviations),
 		topic("migrate", "What to type instead of Kafka's scripts", migrate),
