@@ -154,6 +154,11 @@ func configBlocks(text string) []string {
 		switch {
 		case strings.HasPrefix(line, "  ") && len(blocks) > 0:
 			blocks[len(blocks)-1] += line
+		case strings.HasPrefix(line, "SCRAM "): // in the order of a hash table
+			heading, values, _ := strings.Cut(strings.TrimSuffix(line, "\n"), " are ")
+			mechanisms := strings.Split(values, ", ")
+			slices.Sort(mechanisms)
+			blocks = append(blocks, heading+" are "+strings.Join(mechanisms, ", ")+"\n")
 		default:
 			blocks = append(blocks, line)
 		}
